@@ -1,0 +1,50 @@
+# Each target sets up .venv on first use, from the versions in constraints.txt. Another Python: make PYTHON=python3.13
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+READY := .venv/.ready
+DOCS_READY := .venv/.ready-docs
+
+# Kernel tests that also run uncompiled, and compiled with bounds checks.
+KERNEL_TESTS := tests/rules tests/differential
+
+.PHONY: demo test test-all lint bench docs clean
+
+demo: $(READY)
+	@$(BIN)/serai demo
+
+test: $(READY)
+	$(BIN)/pytest -q -n 2 --dist loadfile
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q $(KERNEL_TESTS)
+
+test-all: export SERAI_THOROUGH = 1
+test-all: test
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/field.py
+
+docs: $(DOCS_READY)
+	$(BIN)/zensical build --clean --strict
+
+clean:
+	rm -rf .venv .cache site dist
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'serai needs Python 3.11 or later as "$(PYTHON)"; name another one with: make PYTHON=python3.12' >&2; exit 1; }
+	@echo "setting up .venv (once, a minute or two) ..."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) hatchling
+	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@$(PIP) --no-build-isolation --editable '.[dev,docs]'
+	@touch $@

@@ -1,0 +1,204 @@
+"""Answers as lines of text for people, 80 columns wide. `--json` carries the same answers whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+from serai.papers import KNOWN_MISSES, published
+from serai.statistics import Estimate
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from serai.demo import Row
+    from serai.doctor import Check
+    from serai.protocols import Protocol
+    from serai.scenario import Scenario
+
+_WIDTH: Final = 80
+
+
+def seeds_of(count: int) -> str:
+    """The number of seeds in words: 20 seeds, 1 seed."""
+    return f"{count} seed{'s' if count > 1 else ''}"
+
+
+def world_line(scenario: Scenario) -> str:
+    """A scenario in one line: what stands where, who walks, for how long."""
+    from serai.units import TIME, format_quantity
+
+    field = scenario.field
+    return (
+        f"{_sensors(scenario)} · {field.width_m:g} x {field.height_m:g} m"
+        f" · {scenario.subscribers.count} subscribers · {format_quantity(float(scenario.duration_s), TIME)}"
+    )
+
+
+def _sensors(scenario: Scenario) -> str:
+    file = scenario.sensors.file
+    return f"sensors of {file.name}" if file else f"{scenario.sensors.count} sensors"
+
+
+# One run
+
+_RUN_LINES: Final = (
+    ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted"),
+    ("delay", "{mean_delay_s} s", "median {median_delay_s} s, 95 % within {p95_delay_s} s"),
+    (
+        "copies",
+        "{copies_per_event}",
+        "as the paper counts; {transmissions_per_event} transmissions per event",
+    ),
+    ("lifetime", "{lifetime_days} d", "{how}"),
+    ("", "{lifetime_with_control_days} d", "if control messages cost energy, too"),
+    ("energy", "{energy_j} J", "the busiest sensor {load_imbalance} times the mean"),
+    ("fairness", "{fairness_communities}", "over communities (Jain)"),
+    ("dropped", "{dropped}", "{causes}"),
+)
+_CEILING_LINES: Final = (
+    ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
+    ("", "{ceiling_community}", "if every contact with its community did"),
+    ("", "{ceiling_epidemic}", "if subscribers carried everything everywhere"),
+)
+_RATIOS: Final = ("delivery_ratio", "ceiling_direct", "ceiling_community", "ceiling_epidemic")
+
+
+def measured(metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
+    """The metrics that most people look for first."""
+    shown = {name: _percent(value) if name in _RATIOS else _number(value) for name, value in metrics.items()}
+    drops = {name.removeprefix("drops_"): value for name, value in metrics.items() if name.startswith("drops_")}
+    shown["dropped"] = _number(sum(drops.values()))
+    shown["causes"] = " · ".join(f"{cause} {count:,}" for cause, count in drops.items())
+    shown["how"] = "simulated" if until_death else "extrapolated to the first death"
+    lines = _RUN_LINES + (_CEILING_LINES if ceiling else ())
+    return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in _filled(lines, shown))
+
+
+def _filled(lines: Iterable[tuple[str, str, str]], words: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    for name, value, remark in lines:
+        yield name, value.format_map(words), remark.format_map(words)
+
+
+def _number(value: float | str | None) -> str:
+    """A number with the digits that matter; "-" where there is none."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else value or "-"
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+# Several protocols
+
+
+class _Column(NamedTuple):
+    """How a metric is shown: ours with factor and decimals, and the printed number beside it."""
+
+    heading: str
+    factor: float
+    decimals: int
+    printed_heading: str
+    printed_decimals: int
+    printed_width: int
+
+
+_COLUMNS: Final = {
+    "delivery_ratio": _Column("delivered %", 100, 1, "%", 1, 8),
+    "mean_delay_s": _Column("delay s", 1, 1, "s", 1, 7),
+    "copies_per_event": _Column("copies", 1, 2, "copies", 1, 7),
+    "lifetime_days": _Column("lifetime d", 1, 2, "d", 2, 5),
+}
+_WIDTH_OF_OURS: Final = 12
+
+
+def comparison(rows: Iterable[Row], seeds: int) -> str:
+    """The table of `serai demo`: ours with intervals, the papers' beside them, what is missed below."""
+    ours = "".join(f"{column.heading:>{_WIDTH_OF_OURS}}" for column in _COLUMNS.values())
+    theirs = "".join(f"{column.printed_heading:>{column.printed_width}}" for column in _COLUMNS.values())
+    title = f" mean ± 95 % CI over {seeds_of(seeds)}" if seeds > 1 else f" {seeds_of(seeds)}"
+    missed = [f" * missed: {reason}" for reason in KNOWN_MISSES.values()]
+    return "\n".join(
+        [
+            f"{title:<{4 + len(ours)}}{'published':>{len(theirs)}}",
+            f"{'':4}{ours}{theirs}",
+            *map(_comparison_row, rows),
+            "",
+            *(line for reason in missed for line in textwrap.wrap(reason, _WIDTH, subsequent_indent="   ")),
+        ]
+    )
+
+
+def _comparison_row(row: Row) -> str:
+    ours = [_with_interval(row.estimates[metric], column) for metric, column in _COLUMNS.items()]
+    theirs = [_printed(row.protocol, metric, column) for metric, column in _COLUMNS.items()]
+    return f" {row.protocol.upper():<3}{''.join(f'{cell:>{_WIDTH_OF_OURS}}' for cell in ours)}{''.join(theirs)}"
+
+
+def _with_interval(estimate: Estimate, column: _Column) -> str:
+    if not math.isfinite(estimate.mean):
+        return "-"
+    mean, half_width = column.factor * estimate.mean, column.factor * estimate.half_width()
+    interval = "" if math.isnan(half_width) else f" ±{half_width:.{column.decimals}f}"
+    return f"{mean:.{column.decimals}f}{interval}"
+
+
+def _printed(protocol: str, metric: str, column: _Column) -> str:
+    """The paper's number, and a mark behind it if ours misses it."""
+    number = published(protocol, metric)
+    text = f"{number.value:.{column.printed_decimals}f}" if number else "-"
+    mark = "*" if (protocol, metric) in KNOWN_MISSES else ""
+    return f"{text:>{column.printed_width}}{mark}"
+
+
+# Protocols and machine
+
+
+def protocol_as_dict(protocol: Protocol) -> dict[str, Any]:
+    """A protocol and its settings, ready for JSON."""
+    fields = protocol.settings.model_fields
+    return {
+        "name": protocol.name,
+        "title": protocol.title,
+        "paper": protocol.paper,
+        "settings": [_setting(key, field) for key, field in fields.items() if key != "name"],
+    }
+
+
+def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
+    """One setting as a scenario file writes it: key, default with its unit, choices, meaning."""
+    from serai.units import Quantity
+
+    unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
+    choices = [False, True] if field.annotation is bool else list(get_args(field.annotation))
+    return {
+        "name": field.alias or key,
+        "default": unit.format(field.default) if unit else field.default,
+        "choices": choices,
+        "meaning": field.description,
+    }
+
+
+def protocol_as_text(protocol: Protocol) -> str:
+    """A protocol with its paper, and each setting with default, choices and meaning."""
+    lines = [f"{protocol.name}: {protocol.title}", f"    {protocol.paper}"]
+    for setting in protocol_as_dict(protocol)["settings"]:
+        others = [json.dumps(choice) for choice in setting["choices"] if choice != setting["default"]]
+        default = f"  {setting['name']} = {json.dumps(setting['default'])}"
+        lines.append(default + (f"  (or {', '.join(others)})" if others else ""))
+        lines += textwrap.wrap(setting["meaning"], _WIDTH - 2, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return "\n".join(lines)
+
+
+def checked(checks: Iterable[Check]) -> str:
+    """What `serai doctor` found, with what to do where something is missing."""
+    lines = []
+    for check in checks:
+        lines.append(f" {'ok' if check.ok else '!!'}  {check.name:<9} {check.found}")
+        lines += [] if check.ok else [f"     {check.advice}"]
+    return "\n".join(lines)

@@ -1,0 +1,227 @@
+"""From a TOML file, or the name of a built-in scenario, and changes to it, to a `Scenario`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from serai.errors import BadInput, BadScenario, Problem, did_you_mean
+from serai.protocols import PROTOCOLS
+from serai.scenario.diagnostics import Sources, validated
+from serai.scenario.locate import KeyPath
+from serai.scenario.sections import DEFAULT_PROTOCOL, Scenario, switch_protocol
+from serai.scenario.wording import dotted
+
+Overrides = Sequence[str] | Mapping[str, Any]
+
+
+def builtin_names() -> list[str]:
+    """The names of the built-in scenarios."""
+    files = (resources.files("serai.scenario") / "builtin").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def builtin_text(name: str) -> str:
+    """The TOML text of a built-in scenario."""
+    if name not in builtin_names():
+        raise BadInput(f'no built-in scenario "{name}"; {did_you_mean(name, builtin_names())}')
+    return (resources.files("serai.scenario") / "builtin" / f"{name}.toml").read_text("utf-8")
+
+
+def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
+    """The scenario of a TOML file or of a built-in name, under another protocol if given, then with changes.
+
+    A change is `dotted.key=value` as on the command line, or an item of a mapping: `{"protocol.alpha": 10}`.
+    """
+    if isinstance(source, str) and source in builtin_names():
+        draft, folder = _Draft(builtin_text(source), f"{source}.toml (built-in)", source), Path()
+    else:
+        path = _existing(source)
+        draft, folder = _Draft(_read(path), str(source), path.stem), path.parent
+    draft.change(overrides, protocol)
+    draft.place_sensor_file(folder)
+    return draft.scenario()
+
+
+def parse_scenario(
+    text: str, source: str = "scenario.toml", overrides: Overrides = (), protocol: str | None = None
+) -> Scenario:
+    """The scenario that a TOML text says; messages call the text `source`.
+
+    Unlike `load_scenario` this does not ask for the file of sensor positions, which may have gone since.
+    """
+    draft = _Draft(text, source, "scenario")
+    draft.change(overrides, protocol)
+    return draft.scenario()
+
+
+class _Change(NamedTuple):
+    """A value to be put in, where, and how the user wrote that."""
+
+    path: tuple[str, ...]
+    value: Any
+    written: str
+
+
+class _Draft:
+    """A scenario on its way: the TOML data, where it came from, and the problems found so far."""
+
+    def __init__(self, text: str, source: str, name: str) -> None:
+        self.sources = Sources(source, text)
+        self.data = _toml_data(self.sources)
+        self.data.setdefault("name", name)
+        self.problems: list[Problem] = []
+
+    def change(self, overrides: Overrides, protocol: str | None) -> None:
+        """Switch to the protocol, then put the changes in; one of them may name a protocol, too."""
+        if protocol is not None and protocol not in PROTOCOLS:
+            raise BadInput(f'unknown protocol "{protocol}"; {did_you_mean(protocol, PROTOCOLS)}')
+        changes = self._changes(overrides)
+        for change in changes:
+            if change.path == ("protocol", "name") and change.value in list(PROTOCOLS):
+                protocol = change.value
+        self._switch(protocol)
+        for change in changes:
+            self._put(change)
+
+    def place_sensor_file(self, folder: Path) -> None:
+        """Take a relative `sensors.file` as seen from `folder`, and see that it is there."""
+        key: KeyPath = ("sensors", "file")
+        sensors = self.data.get("sensors")
+        file = sensors.get("file") if isinstance(sensors, dict) else None
+        if not isinstance(sensors, dict) or not isinstance(file, str | Path) or not str(file):
+            return
+        if key in self.sources.changes:
+            folder = Path()  # written on the command line, so seen from there
+        sensors["file"] = str((folder / file).absolute())
+        if not Path(sensors["file"]).is_file():
+            self.problems.append(self.sources.problem(key, f"no such file: {sensors['file']}"))
+
+    def scenario(self) -> Scenario:
+        """The scenario, or else all its problems at once."""
+        return validated(self.data, self.sources, self.problems)
+
+    def _switch(self, name: str | None) -> None:
+        """Put the settings of protocol `name`, if given, in place of those of the protocol that is there."""
+        table = self.data.setdefault("protocol", {})
+        old = table.setdefault("name", name or DEFAULT_PROTOCOL) if isinstance(table, dict) else None
+        if name in (None, old) or old not in list(PROTOCOLS):
+            return
+        try:
+            settings = PROTOCOLS[old].settings.model_validate(table, strict=True)
+        except ValidationError:
+            self.scenario()  # raises: what was written has to be right before it can be changed
+            return
+        kept = switch_protocol(settings, name).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        self.data["protocol"] = {"name": name} | kept
+
+    def _changes(self, overrides: Overrides) -> list[_Change]:
+        changes = []
+        for written, key, value in _key_values(overrides):
+            path = _key_path(key)
+            if path is None:
+                self.problems.append(Problem(written, "no key=value; write it like protocol.alpha=10"))
+            else:
+                changes.append(_Change(path, value, written))
+        return changes
+
+    def _put(self, change: _Change) -> None:
+        table = self.data
+        for depth, part in enumerate(change.path[:-1], start=1):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                message = f"{dotted(change.path[:depth])} is not a table"
+                self.problems.append(Problem(dotted(change.path), message, change.written))
+                return
+        table[change.path[-1]] = change.value
+        self.sources.changes[change.path] = change.written
+
+
+def _key_values(overrides: Overrides) -> Iterator[tuple[str, str, Any]]:
+    """Each change as it was written, its key and its value; an empty key if there is none."""
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            yield f"{key} = {value!r}", key, value
+        return
+    for written in [overrides] if isinstance(overrides, str) else overrides:
+        key, equals, value = written.partition("=")
+        yield f"--set {written}", key if equals else "", _toml_value(value)
+
+
+def _key_path(key: str) -> tuple[str, ...] | None:
+    """The parts of a dotted key, which may be quoted as in TOML; None if it is no key."""
+    try:
+        data: Any = tomllib.loads(f"{key.strip()} = 0")
+    except (ValueError, RecursionError):
+        return None
+    path: tuple[str, ...] = ()
+    while isinstance(data, dict):
+        if len(data) != 1:
+            return None
+        ((part, data),) = data.items()
+        path = (*path, part)
+    return path
+
+
+def _toml_value(text: str) -> Any:
+    """The value that `text` means: in TOML if it is that, else the text itself (11 m/s, each-contact)."""
+    try:
+        data = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text.strip()
+    return data["value"] if len(data) == 1 else text.strip()
+
+
+def _toml_data(sources: Sources) -> dict[str, Any]:
+    """What the text says as TOML; a BadScenario with line, column and caret if it is none."""
+    try:
+        return tomllib.loads(sources.text)
+    except RecursionError:
+        raise BadScenario([Problem("", "not valid TOML: nested too deeply", sources.file)]) from None
+    except ValueError as error:
+        problem = _syntax_problem(str(error), sources)
+        raise BadScenario([problem]) from None
+
+
+def _syntax_problem(said: str, sources: Sources) -> Problem:
+    what = said.partition(" (at ")[0]
+    found = re.search(r"\(at line (\d+), column (\d+)\)", said)
+    lines = sources.text.split("\n")
+    line, column = (int(found[1]), int(found[2])) if found else (len(lines), len(lines[-1]) + 1)
+    position = sum(len(text) + 1 for text in lines[: line - 1]) + column - 1
+    advice = _syntax_advice(lines[line - 1]) if what.startswith(("Invalid value", "Expected newline")) else ""
+    message = f"not valid TOML: {what[:1].lower()}{what[1:]}{advice}"
+    return sources.problem_at(position, message)
+
+
+def _syntax_advice(line: str) -> str:
+    """What was probably meant by a value that is neither a number nor in quotes."""
+    found = re.match(r"[^=#]*=\s*([^\s\"'\[{#=][^#\"']*)", line)
+    return f'; if it is a text or has a unit, write it in quotes: "{found[1].strip()}"' if found else ""
+
+
+def _existing(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        raise BadInput(f"{source} is a folder, not a scenario")
+    if path.exists():
+        return path
+    if path.suffix or len(path.parts) > 1:
+        raise BadInput(f"no such file: {source}")
+    built_in = did_you_mean(str(source), builtin_names())
+    raise BadInput(f'no scenario "{source}", neither a file nor built-in; {built_in}')
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,449 @@
+"""The sections of a scenario as frozen, validated objects; their defaults are the set-up of the papers.
+
+The TOML key is the field's alias, or its name where that has no unit. Whatever can be wrong inside one value
+is said by its type; whatever is wrong between values is a `Clash`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from serai.content import Attribute, attribute_problems, parse_template
+from serai.errors import BadInput, BadSubscription, did_you_mean
+from serai.protocols import PROTOCOLS
+from serai.units import (
+    Bits,
+    Joules,
+    JoulesPerBit,
+    JoulesPerBitM2,
+    JoulesPerBitM4,
+    Metres,
+    MetresPerSecond,
+    Seconds,
+    WholeSeconds,
+)
+
+DEFAULT_PROTOCOL = "ced"
+_MOST_CELLS = 100_000_000
+_SMALLEST_CELL_M = 0.001
+_MOST_EVENTS = 1_000_000_000
+_MOST_ATTRIBUTES = 16
+
+
+class Clash(NamedTuple):
+    """Values that cannot stand together: the keys, the one to point at first, and what is wrong."""
+
+    keys: tuple[str, ...]
+    problem: str
+    offset: int | None = None  # where in the text of the first key, if it is a text
+    width: int = 1
+
+
+class Section(BaseModel):
+    """A table of a scenario."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def clashes(self) -> Iterator[Clash]:
+        """What is wrong between values that are each fine."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _stands_together(self) -> Self:
+        problems = [
+            (tuple(clash.keys[0].split(".")), PydanticCustomError("clash", "{problem}", clash._asdict()))
+            for clash in self.clashes()
+        ]
+        _raise_all(type(self).__name__, problems)
+        return self
+
+
+def _raise_all(title: str, problems: Sequence[tuple[tuple[str, ...], PydanticCustomError]]) -> None:
+    """Raise the problems, if any, each at its place below the object that is being validated."""
+    if problems:
+        lines = [InitErrorDetails(type=error, loc=place, input=None) for place, error in problems]
+        raise ValidationError.from_exception_data(title, lines)
+
+
+def _columns_and_rows(value: object) -> object:
+    pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
+    if len(pair) != 2 or any(type(count) is not int for count in pair):
+        raise PydanticCustomError("cells", "expected a number such as 15, or columns and rows such as [15, 12]")
+    if min(pair) < 1:
+        raise PydanticCustomError("cells", "at least one column and one row are needed")
+    return pair
+
+
+Cells = Annotated[
+    tuple[int, int],
+    BeforeValidator(_columns_and_rows),
+    PlainSerializer(lambda cells: cells[0] if cells[0] == cells[1] else list(cells), when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2},
+            ]
+        }
+    ),
+]
+
+
+class FieldSection(Section):
+    """The field: a rectangle cut into cells."""
+
+    width_m: Metres = Field(200.0, gt=0, le=1e7, alias="width", description="From west to east.")
+    height_m: Metres = Field(200.0, gt=0, le=1e7, alias="height", description="From south to north.")
+    cells: Cells = Field(
+        (15, 15),
+        description="Columns and rows of the grid, [15, 12], or one number for both. Two nodes hear each"
+        " other if their cells are the same or touch.",
+    )
+
+    @property
+    def columns(self) -> int:
+        """How many cells lie side by side."""
+        return self.cells[0]
+
+    @property
+    def rows(self) -> int:
+        """How many cells lie one above the other."""
+        return self.cells[1]
+
+    def clashes(self) -> Iterator[Clash]:
+        """Cells too small or too many."""
+        if self.width_m / self.columns < _SMALLEST_CELL_M:
+            problem = f"{self.columns:,} columns over {self.width_m:g} m would be less than 1 mm wide"
+            yield Clash(("cells", "width"), problem)
+        elif self.height_m / self.rows < _SMALLEST_CELL_M:
+            problem = f"{self.rows:,} rows over {self.height_m:g} m would be less than 1 mm high"
+            yield Clash(("cells", "height"), problem)
+        elif self.columns * self.rows > _MOST_CELLS:
+            yield Clash(("cells",), f"at most {_MOST_CELLS:,} cells are possible")
+
+
+def _path(value: object) -> object:
+    return Path(value) if isinstance(value, str) and value else value
+
+
+class SensorSection(Section):
+    """The sensors: static nodes where events are born."""
+
+    count: int = Field(
+        100,
+        ge=1,
+        le=10_000_000,
+        description='How many there are; left out with placement = "file", where the file says it.',
+    )
+    placement: Literal["uniform", "grid", "file"] = Field(
+        "uniform",
+        description='Where they stand: "uniform" at random, on a regular "grid", or as a "file" says.',
+    )
+    file: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None,
+        description='Positions for placement = "file": CSV or GeoJSON. A relative path starts at the folder'
+        " of this scenario.",
+    )
+    battery_j: Joules = Field(10.0, gt=0, le=9e6, alias="battery", description="Energy of each sensor at the start.")
+    queue: int = Field(
+        200,
+        ge=1,
+        le=1_000_000,
+        description="How many copies a sensor can hold; a full queue accepts nothing.",
+    )
+
+    def clashes(self) -> Iterator[Clash]:
+        """A file without need of it, the need without a file."""
+        if self.placement == "file" and self.file is None:
+            yield Clash(("placement", "file"), 'needs a file of positions; write file = "sensors.csv"')
+        if self.placement != "file" and self.file is not None:
+            yield Clash(("file", "placement"), 'only used with placement = "file"')
+        if self.placement == "file" and "count" in self.model_fields_set:
+            yield Clash(("count", "placement"), "leave it out: the file of positions says how many there are")
+
+
+class SubscriberSection(Section):
+    """The subscribers: they walk from waypoint to waypoint and collect events."""
+
+    count: int = Field(10, ge=0, le=10_000_000, description="How many there are.")
+    speed_min_mps: MetresPerSecond = Field(
+        1.0,
+        ge=0,
+        alias="speed_min",
+        description="Each leg has a new speed, above this one. At 0 a leg may be so slow that it lasts for hours.",
+    )
+    speed_max_mps: MetresPerSecond = Field(
+        5.0, gt=0, le=1e6, alias="speed_max", description="Each leg has a new speed, at most this one."
+    )
+    pause_min_s: Seconds = Field(
+        0.0, ge=0, alias="pause_min", description="A pause at a waypoint is at least this long."
+    )
+    pause_max_s: Seconds = Field(
+        120.0, ge=0, alias="pause_max", description="A pause at a waypoint is at most this long."
+    )
+    start: Literal["cold", "steady"] = Field(
+        "cold",
+        description='"cold": all set off at time 0, from anywhere; "steady": as if they had long been on their way.',
+    )
+
+    def clashes(self) -> Iterator[Clash]:
+        """Ranges the wrong way round."""
+        if self.speed_min_mps > self.speed_max_mps:
+            least, most = self.speed_min_mps, self.speed_max_mps
+            problem = f"speed_min ({least:g} m/s) is above speed_max ({most:g} m/s)"
+            yield Clash(("speed_min", "speed_max"), problem)
+        if self.pause_min_s > self.pause_max_s:
+            problem = f"pause_min ({self.pause_min_s:g} s) is above pause_max ({self.pause_max_s:g} s)"
+            yield Clash(("pause_min", "pause_max"), problem)
+
+
+class AttributeTable(Section):
+    """One attribute of events, as written in [events.attributes]."""
+
+    kind: Literal["real", "integer"] = Field("real", description="Values are real numbers, or integers.")
+    low: float = Field(description="The least value.")
+    high: float = Field(description="The greatest value.")
+
+
+class _AttributeTables:
+    """Marks a field written as one table per attribute."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            _attributes,
+            handler.generate_schema(dict[str, AttributeTable]),
+            serialization=core_schema.plain_serializer_function_ser_schema(_attribute_tables),
+        )
+
+
+def _attributes(tables: dict[str, AttributeTable]) -> tuple[Attribute, ...]:
+    if not 1 <= len(tables) <= _MOST_ATTRIBUTES:
+        raise PydanticCustomError("count", f"between 1 and {_MOST_ATTRIBUTES} attributes are possible")
+    problems = [
+        ((name,), PydanticCustomError("attribute", "{problem}", {"problem": problem}))
+        for name, table in tables.items()
+        for problem in attribute_problems(name, table.kind, table.low, table.high)
+    ]
+    _raise_all("attributes", problems)
+    return tuple(Attribute(name, table.kind, table.low, table.high) for name, table in tables.items())
+
+
+def _attribute_tables(attributes: Iterable[Attribute]) -> dict[str, dict[str, object]]:
+    return {a.name: {"kind": a.kind, "low": a.low, "high": a.high} for a in attributes}
+
+
+class EventSection(Section):
+    """The events: born at random at every sensor."""
+
+    interval_s: Seconds = Field(
+        100.0,
+        gt=0,
+        alias="interval",
+        description="Mean time between the events of one sensor (a Poisson process).",
+    )
+    quiet_s: Seconds = Field(200.0, ge=0, alias="quiet", description="No event is born in this last part of the run.")
+    lifetime_s: Seconds = Field(
+        2000.0,
+        gt=0,
+        alias="lifetime",
+        description="A copy whose event is older than this is dropped: the papers' beta.",
+    )
+    size_bits: Bits = Field(250, ge=1, le=1_000_000_000, alias="size", description="Size of an event on the air.")
+    attributes: Annotated[tuple[Attribute, ...], _AttributeTables()] = Field(
+        (Attribute("A1", "real", 0.0, 10.0), Attribute("A2", "real", 0.0, 10.0)),
+        description="What every event carries: named numbers, drawn uniformly between low and high.",
+    )
+
+
+def _texts(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise PydanticCustomError("texts", 'expected a text such as "A1 < 3", or a list of such texts')
+
+
+class SubscriptionSection(Section):
+    """The subscriptions: what each subscriber asks for."""
+
+    where: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_texts),
+        PlainSerializer(lambda texts: texts[0] if len(texts) == 1 else list(texts), when_used="json"),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+    ] = Field(
+        ("A1 < ? and A2 < ?",),
+        description="Ranges of attributes; each ? is drawn anew for each subscriber, from the attribute's"
+        " domain. A list gives one to each subscriber in turn.",
+    )
+
+    def clashes(self) -> Iterator[Clash]:
+        """Texts that are no subscriptions, whatever the attributes are."""
+        for place, error in _misread(self.where, None):
+            yield Clash((f"where.{place}",), error.message, error.position, error.width)
+
+
+def _misread(texts: Iterable[str], attributes: Sequence[Attribute] | None) -> Iterator[tuple[int, BadSubscription]]:
+    """The texts that cannot be read as subscriptions over the attributes, by their place, and why."""
+    for place, text in enumerate(texts):
+        try:
+            parse_template(text, attributes)
+        except BadSubscription as error:
+            yield place, error
+
+
+class RadioSection(Section):
+    """The radio: how fast it is and what it costs."""
+
+    rate: int = Field(20, ge=1, le=1_000_000, description="Events that a node can send, or receive, in a second.")
+    electronics_j_per_bit: JoulesPerBit = Field(
+        50e-9,
+        ge=0,
+        le=1,
+        alias="electronics",
+        description="Energy to run the radio, both to send and to receive.",
+    )
+    free_space_j_per_bit_m2: JoulesPerBitM2 = Field(
+        10e-12,
+        ge=0,
+        le=1,
+        alias="free_space",
+        description="Energy of the amplifier over a short distance d, times d^2.",
+    )
+    multipath_j_per_bit_m4: JoulesPerBitM4 = Field(
+        0.0013e-12,
+        ge=0,
+        le=1,
+        alias="multipath",
+        description="Energy of the amplifier over a long distance d, times d^4.",
+    )
+    receive_costs: bool = Field(True, description="Whether receiving costs energy.")
+    control_costs: bool = Field(
+        False, description="Whether the battery feels control messages too (they are counted in any case)."
+    )
+
+
+_Control = Annotated[Bits, Field(ge=0, le=1_000_000_000)]
+
+
+class ControlSection(Section):
+    """The sizes of control messages."""
+
+    hello_bits: _Control = Field(64, alias="hello", description="A subscriber says that it is there.")
+    reply_bits: _Control = Field(96, alias="reply", description="A sensor answers a Hello.")
+    path_bits: _Control = Field(256, alias="path", description="A sensor passes on where a subscriber is going.")
+    route_bits: _Control = Field(64, alias="route", description="A sensor tells its neighbours its layer.")
+    election_bits: _Control = Field(
+        64, alias="election", description="A sensor takes part in electing a community's head."
+    )
+    notice_bits: _Control = Field(
+        64, alias="notice", description="A returned event is announced to the head, or the head answers."
+    )
+
+
+class _AnyProtocol:
+    """Marks the field whose type is the `Settings` of the protocol that `name` says."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {name: handler.generate_schema(protocol.settings) for name, protocol in PROTOCOLS.items()}
+        return core_schema.tagged_union_schema(choices, discriminator="name")
+
+
+class Scenario(Section):
+    """One whole experiment, but for the seed."""
+
+    title: str = Field("", description="One line on what this scenario is.")
+    name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
+    duration_s: WholeSeconds = Field(
+        7200, ge=1, le=2_000_000_000, alias="duration", description="Simulated time, in whole seconds."
+    )
+    field: FieldSection = Field(default_factory=FieldSection)
+    sensors: SensorSection = Field(default_factory=SensorSection)
+    subscribers: SubscriberSection = Field(default_factory=SubscriberSection)
+    events: EventSection = Field(default_factory=EventSection)
+    subscriptions: SubscriptionSection = Field(default_factory=SubscriptionSection)
+    radio: RadioSection = Field(default_factory=RadioSection)
+    control: ControlSection = Field(default_factory=ControlSection)
+    # The static type cannot follow the registry; every protocol narrows it to its own Settings.
+    protocol: Annotated[Any, _AnyProtocol()] = Field(
+        default_factory=PROTOCOLS[DEFAULT_PROTOCOL].settings,
+        description="The protocol and its settings; `serai protocols` lists them all.",
+    )
+
+    def clashes(self) -> Iterator[Clash]:
+        """What sections say against each other."""
+        yield from self._time_clashes()
+        for place, error in _misread(self.subscriptions.where, self.events.attributes):
+            keys = (f"subscriptions.where.{place}", "events.attributes")
+            yield Clash(keys, error.message, error.position, error.width)
+
+    def _time_clashes(self) -> Iterator[Clash]:
+        quiet, duration = self.events.quiet_s, self.duration_s
+        if quiet > duration:
+            problem = f"quiet ({quiet:g} s) is longer than the run ({duration} s)"
+            yield Clash(("events.quiet", "duration"), problem)
+        expected = self.sensors.count * max(0.0, duration - quiet) / self.events.interval_s
+        if expected > _MOST_EVENTS:
+            keys = ("events.interval", "sensors.count", "duration", "events.quiet")
+            problem = f"about {expected:.1g} events would be born; at most {_MOST_EVENTS:,} are possible"
+            yield Clash(keys, problem)
+
+    def with_protocol(self, name: str) -> Scenario:
+        """The same scenario under another protocol, which gets the settings that `switch_protocol` keeps."""
+        return self.model_copy(update={"protocol": switch_protocol(self.protocol, name)})
+
+
+def switch_protocol(settings: BaseModel, name: str) -> BaseModel:
+    """The settings of protocol `name`; what differs from its default in `settings` is kept if it has it too.
+
+    A value that only repeats its default says nothing about a protocol whose default may be another one.
+    """
+    if name not in PROTOCOLS:
+        raise BadInput(f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
+    new = PROTOCOLS[name].settings
+    if isinstance(settings, new):
+        return settings
+    changed = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    kept: dict[str, object] = {"name": name}
+    for key, value in changed.items():
+        try:
+            new.model_validate(kept | {key: value}, strict=True)
+        except ValidationError:
+            continue  # no such setting there, or no such value
+        kept[key] = value
+    return new.model_validate(kept, strict=True)
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The TOML keys of a table, with the fields that they fill."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def known_keys(protocols: Iterable[str] = tuple(PROTOCOLS)) -> dict[str, FieldInfo]:
+    """Every key that a scenario under these protocols can have, dotted: `title`, `field.width` ..."""
+    tables: list[tuple[str, type[BaseModel]]] = [
+        (key, field.annotation)
+        for key, field in keys_of(Scenario).items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    ]
+    tables += [("protocol", PROTOCOLS[name].settings) for name in protocols]
+    known = keys_of(Scenario)
+    for table, model in tables:
+        known |= {f"{table}.{key}": field for key, field in keys_of(model).items()}
+    return known

@@ -1,0 +1,133 @@
+"""What the user reads about a value or a key that cannot be: what is wrong, what is allowed or was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from serai.errors import did_you_mean, nearest
+from serai.protocols import PROTOCOLS
+from serai.scenario.locate import KeyPath
+from serai.scenario.sections import AttributeTable, Scenario, keys_of, known_keys
+from serai.units import Quantity
+
+# Words of the papers, and of other simulators, for what is called otherwise here.
+_ALSO_CALLED = {
+    "beta": "events.lifetime", "ttl": "events.lifetime", "survival_time": "events.lifetime",
+    "capacity": "sensors.queue", "queue_size": "sensors.queue", "queue_capacity": "sensors.queue",
+    "buffer": "sensors.queue", "energy": "sensors.battery", "initial_energy": "sensors.battery",
+    "vmax": "subscribers.speed_max", "v_max": "subscribers.speed_max", "max_speed": "subscribers.speed_max",
+    "vmin": "subscribers.speed_min", "v_min": "subscribers.speed_min", "min_speed": "subscribers.speed_min",
+    "grid": "field.cells", "columns": "field.cells", "rows": "field.cells", "bandwidth": "radio.rate",
+}  # fmt: skip
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as the user would write it: events.attributes.A1, subscriptions.where[1]."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += "." * bool(text) + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"')
+    return text
+
+
+def in_words(kind: str, said: str, context: Mapping[str, Any], path: KeyPath, value: object) -> str:
+    """What is wrong with a value, given the validator's error; its own words if there are no better ones."""
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        return f"must be {words} {_with_unit(path, context[limit])}"
+    if kind in ("int_type", "float_type"):
+        return _number_needed("whole number" if kind == "int_type" else "number", path, value)
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", context["expected"])
+        if isinstance(value, str):
+            return f'unknown value "{value}"; {did_you_mean(value, allowed)}'
+        return f"expected one of: {', '.join(allowed)}"
+    if kind in ("model_type", "dict_type"):
+        return f"expected a table, such as {_table_example(path)}"
+    return _PLAIN.get(kind, said)
+
+
+_LIMITS = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+_PLAIN = {
+    "missing": "missing",
+    "bool_type": "expected true or false",
+    "string_type": "expected a text in quotes",
+    "is_instance_of": "expected the name of a file in quotes",
+    "finite_number": "must be finite",
+}
+
+
+def _with_unit(path: KeyPath, limit: float) -> str:
+    field = known_keys().get(dotted(path))
+    for mark in field.metadata if field else ():
+        if isinstance(mark, Quantity):
+            return mark.format(limit)
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+def _number_needed(what: str, path: KeyPath, value: object) -> str:
+    """A number is needed and something else was written, perhaps a number in quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9][0-9_]*(\.[0-9]+)?", value.strip()):
+        return f"expected a {what}; write {value.strip()} without quotes"
+    field = known_keys().get(dotted(path))
+    example = f" such as {field.default}" if field is not None else ""
+    return f"expected a {what}{example}"
+
+
+def _table_example(path: KeyPath) -> str:
+    inside_attributes = path[:2] == ("events", "attributes") and len(path) > 2
+    return '{kind = "real", low = 0, high = 10}' if inside_attributes else f"[{dotted(path)}]"
+
+
+def bad_protocol(table: object) -> str:
+    """What is wrong with what stands under `protocol` when no protocol can be told from it."""
+    if not isinstance(table, dict):
+        return 'expected a table: [protocol] with name = "ced"'
+    name = table.get("name")
+    if isinstance(name, str):
+        return f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}'
+    return f"expected one of: {', '.join(PROTOCOLS)}"
+
+
+def unknown_key(path: KeyPath, data: Mapping[str, Any]) -> str:
+    """What is said about a key that does not exist: whose it is, or what was probably meant."""
+    key, table = str(path[-1]), path[:-1]
+    if table == ("protocol",):
+        name = data["protocol"]["name"]
+        owners = [other for other, protocol in PROTOCOLS.items() if key in keys_of(protocol.settings)]
+        if owners:
+            return f"a setting of {' and '.join(owners)}, not of {name}"
+    siblings = _keys_in(table, data)
+    return f"unknown key; {_meant(key, siblings) or 'one of: ' + ', '.join(siblings)}"
+
+
+def _keys_in(table: KeyPath, data: Mapping[str, Any]) -> list[str]:
+    """The keys that a table can have."""
+    if not table:
+        return list(keys_of(Scenario))
+    if table == ("protocol",):
+        return list(keys_of(PROTOCOLS[data["protocol"]["name"]].settings))
+    if table[:2] == ("events", "attributes"):
+        return list(keys_of(AttributeTable))
+    prefix = f"{dotted(table)}."
+    return [known.removeprefix(prefix) for known in known_keys() if known.startswith(prefix)]
+
+
+def _meant(key: str, siblings: list[str]) -> str | None:
+    """The key that was probably meant: by another name, one of the same table, or a like one elsewhere."""
+    word = key.lower().replace("-", "_").replace(" ", "_")
+    elsewhere = {known.rpartition(".")[2]: known for known in reversed(known_keys()) if "." in known}
+    meant = _ALSO_CALLED.get(word)
+    if meant is None and (sibling := nearest(word, siblings)):
+        return f'did you mean "{sibling}"?'
+    meant = meant or elsewhere.get(word) or elsewhere.get(nearest(word, elsewhere) or "")
+    return f"did you mean {meant}?" if meant else None

@@ -1,0 +1,98 @@
+"""From a `Scenario` back to TOML, and the JSON Schema of scenario files."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from serai.protocols import PROTOCOLS
+from serai.scenario.load import builtin_text, parse_scenario
+from serai.scenario.sections import Scenario, known_keys
+
+
+def to_toml(scenario: Scenario) -> str:
+    """The scenario as TOML with every default written out; loading it gives an equal scenario."""
+    return "\n".join(_lines(_data(scenario), {})) + "\n"
+
+
+def new_scenario_text(name: str = "field") -> str:
+    """A scenario file to start from: all that the built-in scenario `name` says, each key explained."""
+    scenario = parse_scenario(builtin_text(name))
+    data = _data(scenario) | {"title": f"My own scenario, begun as {name}"}
+    del data["name"]  # the name of the new file will do
+    notes = {
+        key: field.description or _first_line(field.annotation)
+        for key, field in known_keys([scenario.protocol.name]).items()
+    } | {"protocol.name": f"One of: {', '.join(PROTOCOLS)}."}
+    return "\n".join(_lines(data, notes)) + "\n"
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema of scenario files, for editors that complete and check TOML."""
+    # As written, not as validated: there the default of a quantity is a text with its unit.
+    schema = Scenario.model_json_schema(by_alias=True, mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "serai scenario"}
+
+
+def _data(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as TOML data, with texts for quantities."""
+    data = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if scenario.sensors.placement == "file":
+        del data["sensors"]["count"]  # not to be written where the file says it
+    protocol = data.pop("protocol")
+    return data | {"protocol": {"name": protocol.pop("name")} | protocol}
+
+
+def _lines(data: Mapping[str, Any], notes: Mapping[str, str], table: str = "") -> Iterator[str]:
+    """The lines of a table: first its values, then the tables below it."""
+    for key, value in data.items():
+        if not _is_table(table, value):
+            yield from _comment(notes.get(f"{table}{key}"))
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in data.items():
+        if _is_table(table, value):
+            yield ""
+            yield from _comment(notes.get(f"{table}{key}"))
+            yield f"[{table}{_key(key)}]"
+            yield from _lines(value, notes, f"{table}{_key(key)}.")
+
+
+def _is_table(inside: str, value: object) -> bool:
+    """Whether the value gets a header of its own; attributes are short enough for one line each."""
+    return isinstance(value, dict) and inside != "events.attributes."
+
+
+def _comment(note: str | None) -> list[str]:
+    return textwrap.wrap(note, 100, initial_indent="# ", subsequent_indent="# ") if note else []
+
+
+def _first_line(section: object) -> str:
+    return (section.__doc__ or "").split("\n")[0] if isinstance(section, type) else ""
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _text(value)
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        case list():
+            return f"[{', '.join(_value(item) for item in value)}]"
+        case dict():
+            return f"{{{', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())}}}"
+        case _:
+            return repr(value)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's, but for one character that TOML wants escaped as well.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

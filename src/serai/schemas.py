@@ -1,0 +1,166 @@
+"""Every table serai writes, once, as Arrow schemas; and the version of the log they make up.
+
+Whoever writes or reads a table takes its schema from here. Units are in the names: `time_s`, `event_pj`.
+Columns are non-null wherever a value always exists: they are smaller, and decode several times faster in a
+browser. Each column of a run folder carries its meaning as metadata, so that a Parquet file explains itself.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+LOG_VERSION = 1
+"""Goes up when a table or `run.json` changes in a way that an older reader would misread."""
+
+
+def _column(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
+    return pa.field(name, kind, nullable=False, metadata={"meaning": meaning})
+
+
+_INDEX = pa.int32()
+_SECONDS = _METRES = pa.float64()
+_COUNT = _PICOJOULES = pa.int64()
+NUMBERS = pa.list_(pa.field("element", pa.float64(), nullable=False))
+_WORD = pa.dictionary(pa.int8(), pa.string())
+
+NODES = pa.schema(
+    [
+        _column("node", _INDEX, "sensors are nodes 0 .. N-1, subscriber p is node N + p"),
+        _column("name", pa.string(), "name of the node; sensors read from a file keep theirs"),
+        _column("kind", _WORD, "`sensor` or `subscriber`"),
+        _column(
+            "x_m",
+            _METRES,
+            "where it stands, from the left edge of the field; of a subscriber: where it starts",
+        ),
+        _column(
+            "y_m",
+            _METRES,
+            "where it stands, from the lower edge of the field; of a subscriber: where it starts",
+        ),
+        _column("cell", _INDEX, "cell of that point: row * columns + column"),
+        _column("community", _INDEX, "community of a sensor; -1 for a subscriber"),
+    ]
+)
+
+TRACKS = pa.schema(
+    [
+        _column("subscriber", _INDEX, "number of the subscriber, 0 .. P-1"),
+        _column("time_s", _SECONDS, "when it is at this turning point"),
+        _column("x_m", _METRES, "where the turning point is"),
+        _column("y_m", _METRES, "where the turning point is"),
+    ]
+)
+
+CONTACTS = pa.schema(
+    [
+        _column("subscriber", _INDEX, "number of the subscriber"),
+        _column("sensor", _INDEX, "number of the sensor that could hear it"),
+        _column("start_s", _SECONDS, "first second of the contact"),
+        _column("end_s", _SECONDS, "end of the contact (exclusive)"),
+    ]
+)
+
+EVENTS = pa.schema(
+    [
+        _column("event", _INDEX, "number of the event, in order of birth"),
+        _column("sensor", _INDEX, "where it was born"),
+        _column("time_s", _SECONDS, "when it was born"),
+        _column("values", NUMBERS, "value of each attribute, in the order of `attributes` in `run.json`"),
+        _column("transmissions", _COUNT, "how often it was sent, by whomever to whomever, refused or not"),
+    ]
+)
+
+SUBSCRIPTIONS = pa.schema(
+    [
+        _column("subscriber", _INDEX, "number of the subscriber"),
+        _column("where", pa.string(), "the subscription as text"),
+        _column("low", NUMBERS, "smallest value that matches, of each attribute; -inf: no bound"),
+        _column("high", NUMBERS, "largest value that matches, of each attribute; inf: no bound"),
+    ]
+)
+
+RECEPTIONS = pa.schema(
+    [
+        _column("event", _INDEX, "which event; each pair of event and subscriber occurs once"),
+        _column("subscriber", _INDEX, "who received it"),
+        _column("time_s", _SECONDS, "when; rows are in the order of happening"),
+        _column("wanted", pa.bool_(), "whether the event matches the subscriber's subscription"),
+    ]
+)
+
+TRANSFERS = pa.schema(
+    [
+        _column("time_s", _SECONDS, "when; rows are in the order of happening"),
+        _column("event", _INDEX, "which event was sent"),
+        _column("sender", _INDEX, "node that sent it"),
+        _column("receiver", _INDEX, "node it was sent to"),
+        _column("addressee", _INDEX, "subscriber (as a node) for which the copy is on its way; -1: none"),
+        _column("kind", _WORD, "`source`, `relay`, `return` or `placement`: see below"),
+        _column("outcome", _WORD, "`accepted`, or `refused`: the receiver's queue was full"),
+    ]
+)
+
+DROPS = pa.schema(
+    [
+        _column("time_s", _SECONDS, "when; rows are in the order of happening"),
+        _column("event", _INDEX, "of which event a copy was lost"),
+        _column("node", _INDEX, "node at whose queue it was lost"),
+        _column("reason", _WORD, "`expired`, `spent`, `full` or `stranded`: see below"),
+    ]
+)
+
+ENERGY = pa.schema(
+    [
+        _column("sensor", _INDEX, "number of the sensor"),
+        _column("sent", _COUNT, "event messages it sent"),
+        _column("received", _COUNT, "event messages it accepted"),
+        _column("event_pj", _PICOJOULES, "energy it spent on events"),
+        _column(
+            "control_pj",
+            _PICOJOULES,
+            "energy that its control messages take, whether or not the battery feels it",
+        ),
+    ]
+)
+
+RUN_TABLES = {
+    "nodes": NODES,
+    "tracks": TRACKS,
+    "contacts": CONTACTS,
+    "events": EVENTS,
+    "subscriptions": SUBSCRIPTIONS,
+    "receptions": RECEPTIONS,
+    "energy": ENERGY,
+}
+"""The tables of every run folder, by the name of their file."""
+
+FULL_LOG_TABLES = {"transfers": TRANSFERS, "drops": DROPS}
+"""The tables of a run folder that only the full log has."""
+
+
+def _always(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    return [pa.field(name, kind, nullable=False) for name in names]
+
+
+def _where_defined(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.float64()) for name in names]
+
+
+METRICS = pa.schema(
+    [
+        *_always(pa.string(), "protocol"),
+        *_always(pa.int64(), "seed", "events"),
+        *_where_defined("delivery_ratio", "copies_per_event", "transmissions_per_event"),
+        *_where_defined("mean_delay_s", "median_delay_s", "p95_delay_s"),
+        *_where_defined("lifetime_days", "lifetime_events_only_days", "lifetime_with_control_days"),
+        *_always(pa.int64(), "wanted_pairs", "delivered_pairs", "receptions", "transmissions"),
+        *_always(pa.float64(), "energy_j", "control_energy_j"),
+        *_always(pa.int64(), "control_messages", "control_bits"),
+        *_always(pa.int64(), "drops_expired", "drops_spent", "drops_full", "drops_stranded"),
+        *_where_defined("fairness_communities", "load_imbalance"),
+        *_where_defined("ceiling_direct", "ceiling_community", "ceiling_epidemic"),
+        *_where_defined("ceiling_direct_delay_s", "ceiling_community_delay_s", "ceiling_epidemic_delay_s"),
+    ]
+)
+"""One row per run; `serai.metrics.DEFINITIONS` says what each column is. Null: the run has no such metric."""

@@ -1,0 +1,58 @@
+"""Means over seeds, with the confidence intervals that go with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over `count` runs and its standard error; both NaN where there is too little to say."""
+
+    mean: float
+    standard_error: float
+    count: int
+
+    def half_width(self, confidence: float = 0.95) -> float:
+        """Half of the t interval around the mean; NaN for fewer than two runs."""
+        if self.count < 2:
+            return math.nan
+        return t_quantile(confidence, self.count - 1) * self.standard_error
+
+
+def estimate(values: Iterable[float | None]) -> Estimate:
+    """The mean of the values that exist; None and NaN (a metric that a run does not have) are left out."""
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    count = len(known)
+    mean = math.fsum(known) / count if count else math.nan
+    if count < 2 or math.isinf(mean):  # a lifetime without end has no spread to speak of
+        return Estimate(mean, math.nan, count)
+    variance = math.fsum((value - mean) ** 2 for value in known) / (count - 1)
+    return Estimate(mean, math.sqrt(variance / count), count)
+
+
+@cache
+def t_quantile(confidence: float, degrees: int) -> float:
+    """The t with P(|T| < t) = confidence, for Student's T with that many degrees of freedom."""
+    if not 0 < confidence < 1 or degrees < 1:
+        raise ValueError(f"no t quantile for confidence {confidence} and {degrees} degrees of freedom")
+    low, high = 0.0, math.pi / 2
+    while low < (angle := (low + high) / 2) < high:
+        low, high = (angle, high) if _central_probability(angle, degrees) < confidence else (low, angle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _central_probability(angle: float, degrees: int) -> float:
+    """P(|T| < sqrt(degrees) tan(angle)): the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    cosine = math.cos(angle)
+    odd = degrees % 2 == 1
+    term = cosine if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for k in range(2 if odd else 1, degrees - 2, 2):
+        term *= cosine * cosine * k / (k + 1)
+        total += term
+    total *= math.sin(angle)
+    return (angle + total) * 2 / math.pi if odd else total

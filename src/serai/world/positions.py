@@ -1,0 +1,279 @@
+"""Sensor positions from a file: CSV (metres, or longitude and latitude) or GeoJSON points.
+
+Every problem of a file is told at once, with its line. Longitude and latitude (WGS 84) become local metres by
+way of earth-centred coordinates: millimetres off over tens of kilometres, where the usual shortcut (degrees
+times a constant) is metres off.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serai.errors import BadInput
+from serai.world.field import Floats, Grid
+
+_MOST_TOLD = 20  # problems; the rest is only counted
+
+_EQUATOR_RADIUS_M = 6_378_137.0  # WGS 84
+_FLATTENING = 1 / 298.257223563
+_ECCENTRICITY_SQUARED = _FLATTENING * (2 - _FLATTENING)
+
+_NAME_COLUMNS = ("id", "name")
+_AXES = (("x", "y"), ("lon", "lat"))
+_ALIASES = {"longitude": "lon", "latitude": "lat"}
+_DEGREES = {"lon": 180.0, "lat": 90.0}
+
+
+class _Row(NamedTuple):
+    """One sensor as it stands in the file: where ("line 3"), its name if any, and its two coordinates."""
+
+    place: str
+    name: str | None
+    first: float
+    second: float
+
+
+class _Table(NamedTuple):
+    """What a file holds: its rows, what the coordinates are, and all that is wrong so far."""
+
+    rows: list[_Row]
+    axes: tuple[str, str]
+    problems: list[str]
+
+
+def read_positions(path: Path, grid: Grid) -> tuple[list[str], Floats, Floats]:
+    """Names, x and y (metres from the field's lower left corner) of the sensors in a CSV or GeoJSON file.
+
+    Sensors without a name are called s0, s1, ... by their number. Of longitudes and latitudes the westernmost
+    becomes x = 0 and the southernmost y = 0.
+    """
+    path = Path(path)
+    text = _read_text(path)
+    is_json = path.suffix.lower() in (".json", ".geojson")
+    table = _read_geojson(path, text) if is_json else _read_csv(path, text)
+    names = [f"s{number}" if row.name is None else row.name for number, row in enumerate(table.rows)]
+    problems = [*table.problems, *_repeated_names(names, table.rows)]
+    if not table.rows and not problems:
+        problems.append("no features in it" if is_json else "no rows below the header")
+    x, y = _metres(table)
+    if not problems or table.axes == ("x", "y"):  # with rows missing, the corner of the others would be wrong
+        problems += _outside(table.rows, x, y, grid)
+    if problems:
+        raise _bad_file(path, problems)
+    return names, x, y
+
+
+def local_metres(lon: Floats, lat: Floats, lon0: float, lat0: float) -> tuple[Floats, Floats]:
+    """East and north of points (degrees, WGS 84) as seen from (lon0, lat0), in metres."""
+    from_corner = _earth_centred(lon, lat) - _earth_centred(np.array([lon0]), np.array([lat0]))
+    dx, dy, dz = from_corner
+    sin_lon, cos_lon = math.sin(math.radians(lon0)), math.cos(math.radians(lon0))
+    sin_lat, cos_lat = math.sin(math.radians(lat0)), math.cos(math.radians(lat0))
+    east = -sin_lon * dx + cos_lon * dy
+    north = -sin_lat * (cos_lon * dx + sin_lon * dy) + cos_lat * dz
+    return east, north
+
+
+def _earth_centred(lon: Floats, lat: Floats) -> Floats:
+    """Points of the ellipsoid as rows x, y, z in metres from the centre of the earth (ECEF)."""
+    longitude, latitude = np.radians(lon), np.radians(lat)
+    radius = _EQUATOR_RADIUS_M / np.sqrt(1 - _ECCENTRICITY_SQUARED * np.sin(latitude) ** 2)
+    x = radius * np.cos(latitude) * np.cos(longitude)
+    y = radius * np.cos(latitude) * np.sin(longitude)
+    z = radius * (1 - _ECCENTRICITY_SQUARED) * np.sin(latitude)
+    return np.stack((x, y, z))
+
+
+def _metres(table: _Table) -> tuple[Floats, Floats]:
+    """The rows' x and y in metres from the field's lower left corner."""
+    first, second = (np.array([row[column] for row in table.rows], np.float64) for column in (2, 3))
+    if table.axes == ("x", "y") or not table.rows:
+        return first, second
+    if np.ptp(first) > 180.0:  # on both sides of the date line
+        first = np.where(first < 0.0, first + 360.0, first)
+    east, north = local_metres(first, second, float(first.min()), float(second.min()))
+    # The parallel through the corner is no straight line: the southernmost sensor need not be at north = 0.
+    return east - east.min(), north - north.min()
+
+
+def _read_text(path: Path) -> str:
+    """The file's text."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text file in UTF-8 (byte {error.start})") from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+# ---- CSV
+
+
+def _read_csv(path: Path, text: str) -> _Table:
+    """The sensors of a CSV file with a header."""
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        header = next((row for row in reader if any(cell.strip() for cell in row)), None)
+        if header is None:
+            raise BadInput(f"{path}: the file is empty; expected a header with columns x, y (or lon, lat)")
+        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise BadInput(f"{path}: line {reader.line_num}: {error}") from None
+    names, axes = _columns(path, header)
+    rows: list[_Row] = []
+    problems: list[str] = []
+    for line, cells in lines:
+        row = _csv_row(f"line {line}", cells, names, axes, problems)
+        if row is not None:
+            rows.append(row)
+    return _Table(rows, axes, problems)
+
+
+def _columns(path: Path, header: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
+    """The columns' names in lower case, and which pair of them are the coordinates."""
+    names = [_ALIASES.get(cell.strip().lower(), cell.strip().lower()) for cell in header]
+    present = ", ".join(cell.strip() for cell in header)
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise BadInput(f"{path}: column {', '.join(twice)} stands twice in the header; it has: {present}")
+    for axes in _AXES:
+        if set(axes) <= set(names):
+            return names, axes
+    axes = next((pair for pair in _AXES if set(pair) & set(names)), _AXES[0])
+    missing = ", ".join(axis for axis in axes if axis not in names)
+    raise BadInput(f"{path}: missing column {missing} (need x, y or lon, lat); the header has: {present}")
+
+
+def _csv_row(
+    place: str, cells: Sequence[str], names: list[str], axes: tuple[str, str], problems: list[str]
+) -> _Row | None:
+    """One line as a row; None, and what is wrong with it, if it cannot be used."""
+    if len(cells) != len(names):
+        problems.append(f"{place}: {len(cells)} values, but the header has {len(names)} columns")
+        return None
+    by_name = dict(zip(names, cells, strict=True))
+    name_column = next((column for column in _NAME_COLUMNS if column in by_name), None)
+    name = by_name[name_column].strip() if name_column is not None else None
+    if name == "":
+        problems.append(f"{place}: {name_column} is empty")
+    first, second = (_number(place, axis, by_name[axis].strip(), (str,), problems) for axis in axes)
+    return None if first is None or second is None else _Row(place, name, first, second)
+
+
+def _number(place: str, axis: str, written: Any, kinds: tuple[type, ...], problems: list[str]) -> float | None:
+    """The coordinate that is written there; None, and what is wrong with it, if it cannot be used."""
+    try:
+        if type(written) not in kinds:
+            raise ValueError
+        number = float(written)
+    except (ValueError, OverflowError):
+        problems.append(f"{place}: {axis} is {json.dumps(written)[:40]}, not a number")
+        return None
+    limit = _DEGREES.get(axis, math.inf)
+    if not math.isfinite(number):
+        problems.append(f"{place}: {axis} is {number}, not a finite number")
+    elif abs(number) > limit:
+        problems.append(f"{place}: {axis} is {number:g}, outside {-limit:g} to {limit:g} degrees")
+    else:
+        return number
+    return None
+
+
+# ---- GeoJSON (RFC 7946)
+
+
+def _read_geojson(path: Path, text: str) -> _Table:
+    """The sensors of a GeoJSON FeatureCollection of points."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise BadInput(f"{path}: not JSON that can be read: {error}") from None
+    if not isinstance(document, dict) or document.get("type") != "FeatureCollection":
+        raise BadInput(f'{path}: expected a GeoJSON object with "type": "FeatureCollection"')
+    features = document.get("features")
+    if not isinstance(features, list):
+        raise BadInput(f'{path}: "features" must be a list')
+    problems = _foreign_coordinates(document.get("crs"))
+    rows = [_feature(f"feature {number}", feature, problems) for number, feature in enumerate(features, 1)]
+    return _Table([row for row in rows if row is not None], ("lon", "lat"), problems)
+
+
+def _foreign_coordinates(crs: object) -> list[str]:
+    """What is wrong with the coordinates' system: GeoJSON of 2008 allowed others, today's does not."""
+    if crs is None or any(known in json.dumps(crs) for known in ("CRS84", "4326")):
+        return []
+    return ["crs: only longitude and latitude in degrees (WGS 84) can be read; for metres use CSV with x, y"]
+
+
+def _feature(place: str, feature: Any, problems: list[str]) -> _Row | None:
+    """One feature as a row; None, and what is wrong with it, if it cannot be used."""
+    geometry = feature.get("geometry") if isinstance(feature, dict) else None
+    if not isinstance(geometry, dict) or geometry.get("type") != "Point":
+        found = geometry.get("type") if isinstance(geometry, dict) else None
+        problems.append(f'{place}: geometry must be a "Point", found {json.dumps(found)[:40]}')
+        return None
+    coordinates = geometry.get("coordinates")
+    if not isinstance(coordinates, list) or len(coordinates) < 2:
+        problems.append(f"{place}: coordinates must be [longitude, latitude]")
+        return None
+    name = _feature_name(place, feature, problems)
+    first, second = (
+        _number(place, axis, value, (int, float), problems)
+        for axis, value in zip(("lon", "lat"), coordinates[:2], strict=True)
+    )
+    return None if first is None or second is None else _Row(place, name, first, second)
+
+
+def _feature_name(place: str, feature: dict[str, Any], problems: list[str]) -> str | None:
+    """A feature's id or name: properties.id, id, properties.name, whichever comes first."""
+    properties = feature.get("properties")
+    inner = properties if isinstance(properties, dict) else {}
+    candidates = (inner.get("id"), feature.get("id"), inner.get("name"))
+    name = next((candidate for candidate in candidates if candidate is not None), None)
+    if name is None:
+        return None
+    if type(name) not in (str, int, float):
+        problems.append(f"{place}: id is {json.dumps(name)[:40]}, neither text nor a number")
+    elif not str(name).strip():
+        problems.append(f"{place}: id is empty")
+    return str(name).strip()
+
+
+# ---- what only shows when all rows are known
+
+
+def _repeated_names(names: Iterable[str], rows: Iterable[_Row]) -> list[str]:
+    """Names that more than one sensor has."""
+    first_place: dict[str, str] = {}
+    problems = []
+    for name, row in zip(names, rows, strict=True):
+        if name in first_place and name:
+            problems.append(f'{row.place}: id "{name}" was used before, by {first_place[name]}')
+        first_place.setdefault(name, row.place)
+    return problems
+
+
+def _outside(rows: Sequence[_Row], x: Floats, y: Floats, grid: Grid) -> list[str]:
+    """Sensors that do not stand in the field."""
+    problems = []
+    for axis, metres, limit in (("x", x, grid.width_m), ("y", y, grid.height_m)):
+        for number in np.flatnonzero((metres < 0) | (metres > limit)).tolist():
+            where = f"{rows[number].place}: {axis} = {metres[number]:g} m"
+            problems.append(f"{where} is outside the field, which reaches from 0 to {limit:g} m")
+    return problems
+
+
+def _bad_file(path: Path, problems: Sequence[str]) -> BadInput:
+    """All problems in one message, as far as anybody wants to read them."""
+    told = [f"{path}: {problem}" for problem in problems[:_MOST_TOLD]]
+    if len(problems) > _MOST_TOLD:
+        told.append(f"{path}: and {len(problems) - _MOST_TOLD} more problems")
+    return BadInput("\n".join(told))

@@ -1,0 +1,92 @@
+"""What is nobody's bad input: bugs, full disks, Ctrl-C."""
+
+import signal
+import subprocess
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import SERAI, environment
+
+Run = Callable[..., Any]
+SIMULATE = import_module("serai.simulate")  # the module; `serai.simulate` is the function
+SMALL = ("--set", "duration=10 min", "--set", "sensors.count=20", "--set", "events.quiet=0 s")
+
+
+def raises(error: BaseException) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_bug_says_so_and_exits_1(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SIMULATE, "simulate", raises(ZeroDivisionError("by zero")))
+    answer = serai("run", "ced")
+    assert (answer.code, answer.out) == (1, "")
+    assert "bug in serai" in answer.err
+    assert "ZeroDivisionError: by zero" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_bug_shows_its_traceback_on_request(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SIMULATE, "simulate", raises(ZeroDivisionError("by zero")))
+    monkeypatch.setenv("SERAI_DEBUG", "1")
+    answer = serai("run", "ced")
+    assert answer.code == 1
+    assert "Traceback" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("error", "word"), [(OSError(28, "No space left on device"), "No space left"), (MemoryError(), "memory")]
+)
+def test_what_the_machine_cannot_do_is_no_bug(
+    serai: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, word: str
+) -> None:
+    monkeypatch.setattr(SIMULATE, "simulate", raises(error))
+    answer = serai("run", "ced")
+    assert (answer.code, answer.out) == (1, "")
+    assert word in answer.err
+    assert "bug" not in answer.err
+
+
+def test_ctrl_c_while_writing_leaves_no_folder(
+    serai: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "serai.log.json.dumps", raises(KeyboardInterrupt())
+    )  # after the tables, before run.json
+    answer = serai("run", "ced", *SMALL, "--out", "out")
+    assert answer.code == 130
+    assert "Traceback" not in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_stops_a_process_with_130(tmp_path: Path) -> None:
+    command = [*SERAI, "demo", "--seeds", "1000000"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), **pipes) as process:
+        try:
+            assert process.stdout is not None
+            assert "demo" in process.stdout.readline()  # now everything is loaded and the runs begin
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in output + errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["--version", "scenario schema"])  # less and more than a pipe's buffer
+def test_a_reader_who_leaves_is_no_bug(tmp_path: Path, command: str) -> None:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*SERAI, *command.split()], cwd=tmp_path, env=environment(), **pipes) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (1, "")

@@ -1,0 +1,78 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_help_lists_commands_by_purpose(shell: Run) -> None:
+    answer = shell("--help")
+    assert answer.code == 0
+    assert answer.err == ""
+    listed = re.findall(
+        r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE
+    )
+    assert ["".join(words) for words in listed] == [
+        *("Simulate and compare:", "demo", "run"),
+        *("Plan and prepare:", "scenario"),
+        *("Housekeeping:", "protocols", "doctor"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--help",
+        "demo --help",
+        "run --help",
+        "scenario --help",
+        "scenario list --help",
+        "scenario show --help",
+        "scenario check --help",
+        "scenario new --help",
+        "scenario schema --help",
+        "protocols --help",
+        "doctor --help",
+        "protocols",
+        "scenario list",
+    ],
+)
+def test_what_is_printed_fits_in_80_columns_and_is_not_cut_off(serai: Run, command: str) -> None:
+    answer = serai(*command.split())
+    assert answer.code == 0
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "..." not in answer.out.replace("[ARGS]...", "")
+
+
+def test_without_a_command_there_is_help(serai: Run) -> None:
+    assert serai() == serai("--help")
+    assert serai("scenario") == serai("scenario", "--help")
+
+
+def test_version(serai: Run) -> None:
+    answer = serai("--version")
+    assert (answer.code, answer.out) == (0, "serai 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("rum ced", "'run'"),
+        ("protocol", "'protocols'"),
+        ("scenario chek x.toml", "'check'"),
+        ("run ced --sed 3", "--seed"),
+        ("run ced --protocol cde", '"ced"'),
+        ("run cedd", '"ced"'),
+        ("scenario new mine.toml --from feild", '"field"'),
+        ("protocols cett", '"cet"'),
+        ("run ced --set protocol.alhpa=3", '"alpha"'),
+        ("run ced --set protcol.alpha=3", '"protocol"'),
+    ],
+)
+def test_a_misspelt_word_is_recognised(serai: Run, typed: str, meant: str) -> None:
+    answer = serai(*typed.split())
+    assert answer.code == 2
+    assert answer.out == ""
+    assert meant in answer.err

@@ -1,0 +1,209 @@
+"""Nothing that a user can meet is left undocumented, and nothing documented is missing."""
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from serai.cli import app
+from serai.metrics import DEFINITIONS
+from serai.protocols import PROTOCOLS
+from serai.scenario import Scenario
+from serai.schemas import FULL_LOG_TABLES, RUN_TABLES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+TEXTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [
+    DOCS / page for page in PAGES
+]
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text()
+
+
+def code_words(text: str) -> set[str]:
+    """Every word inside `code` or a code block."""
+    blocks = re.findall(r"```.*?```", text, flags=re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    indented = re.findall(r"^ {4}.*$", text, flags=re.MULTILINE)
+    return set(re.findall(r"[\w-]+", "\n".join(blocks + spans + indented)))
+
+
+def sections(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every key of a scenario file with the table it stands in; protocols are looked at apart."""
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        inner = section_model(field)
+        if key == "protocol":
+            continue
+        if inner is None:
+            yield prefix, key
+        else:
+            yield from sections(inner, key)
+
+
+def section_model(field: FieldInfo) -> type[BaseModel] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+@pytest.mark.parametrize(("table", "key"), list(sections(Scenario)))
+def test_scenario_key_is_documented(table: str, key: str) -> None:
+    words = code_words(page("scenario.md"))
+    assert key in words, f"docs/scenario.md does not mention {key} of [{table}]"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key"),
+    [
+        (protocol.name, field.alias or key)
+        for protocol in PROTOCOLS.values()
+        for key, field in protocol.settings.model_fields.items()
+    ],
+)
+def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
+    assert key in code_words(page("protocols.md")), f"docs/protocols.md does not mention {key} of {protocol}"
+
+
+@pytest.mark.parametrize(
+    ("key", "choice"),
+    sorted(
+        {
+            (key, choice)
+            for protocol in PROTOCOLS.values()
+            for key, field in protocol.settings.model_fields.items()
+            for choice in get_args(field.annotation)
+            if isinstance(choice, str)
+        }
+    ),
+)
+def test_choice_of_a_protocol_setting_is_documented(key: str, choice: str) -> None:
+    assert choice in code_words(page("protocols.md")), (
+        f"docs/protocols.md does not mention {key} = {choice!r}"
+    )
+
+
+@pytest.mark.parametrize("metric", DEFINITIONS)
+def test_metric_is_documented(metric: str) -> None:
+    assert metric in code_words(page("metrics.md"))
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(table, column) for table, schema in (RUN_TABLES | FULL_LOG_TABLES).items() for column in schema.names],
+)
+def test_log_column_is_documented(table: str, column: str) -> None:
+    words = code_words(page("log.md"))
+    assert {table, column} <= words, f"docs/log.md does not mention {column} of {table}"
+
+
+def commands(command: Any, path: str = "serai") -> Iterator[tuple[str, Any]]:
+    """Every command that can be typed."""
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield path, command
+    for name, child in inner.items():
+        yield from commands(child, f"{path} {name}")
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_is_documented_with_its_options(command: str) -> None:
+    text = page("index.md")
+    assert f"`{command}" in text
+    options = [
+        option for parameter in COMMANDS[command].params for option in parameter.opts if option[:2] == "--"
+    ]
+    for option in options:
+        assert f"`{option}" in text or option == "--help", (
+            f"docs/index.md does not mention {option} of {command}"
+        )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_takes_json_and_says_what_it_does(command: str) -> None:
+    assert any("--json" in parameter.opts for parameter in COMMANDS[command].params)
+    assert COMMANDS[command].help
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_in_the_text_exist(text: Path) -> None:
+    lines = re.findall(
+        r"^ {4}(?:\.venv/bin/)?(serai|make) (.+)$|`(serai|make) ([^`]+)`", text.read_text(), flags=re.M
+    )
+    for line in lines:
+        program, arguments = (line[0] or line[2]), (line[1] or line[3]).split("#")[0].split()
+        if program == "make":
+            assert all(
+                re.search(rf"^{re.escape(word)}:", makefile(), flags=re.M) for word in arguments[:1]
+            ), line
+        else:
+            check_command(arguments)
+
+
+def makefile() -> str:
+    return (ROOT / "Makefile").read_text()
+
+
+def check_command(arguments: list[str]) -> None:
+    """The command exists, and so do its options."""
+    if arguments[0].startswith("--"):
+        assert arguments[0] in ("--help", "--version", "--json"), arguments
+        return
+    path = " ".join(["serai", *arguments[: 2 if arguments[0] == "scenario" else 1]])
+    if path == "serai scenario":
+        return
+    assert path in COMMANDS, arguments
+    known = {
+        option
+        for parameter in COMMANDS[path].params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert {word for word in arguments if word.startswith("--")} <= known | {"--help"}, arguments
+
+
+def test_nav_lists_every_page() -> None:
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
+    listed = sorted(re.findall(r"'([^']+\.md)'", str(nav)))
+    assert listed == PAGES
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(text: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text.read_text()):
+        assert target.startswith("https://") or (text.parent / target).exists(), target
+
+
+def repository_files() -> list[Path]:
+    """Every text file of the repository: those that git knows or would know."""
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split(
+            "\0"
+        )
+    except (OSError, subprocess.CalledProcessError):  # a source distribution has no git
+        names = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")]
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+def test_no_path_of_somebodys_machine() -> None:
+    pattern = re.compile(r"(?<![\w.~])/(?:home|root|Users|work|tmp|opt)/\w")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in repository_files()
+        if path != Path(__file__)
+        for line in path.read_text(errors="replace").splitlines()
+        if pattern.search(line)
+    ]
+    assert found == []

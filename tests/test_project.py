@@ -1,0 +1,117 @@
+"""The project as a stranger meets it: versions, pins, packaging, public names, what an import costs."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import serai
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+
+
+def modules_after(code: str) -> set[str]:
+    """The top-level modules that a fresh Python has loaded after `code`."""
+    script = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}}, file=sys.stderr)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert modules_after("import serai").isdisjoint(
+        {"numba", "numpy", "pydantic", "pyarrow", "typer", "rich", "scipy"}
+    )
+
+
+def test_help_loads_nothing_heavy() -> None:
+    loaded = modules_after("from serai.cli import execute\nassert execute(['--help']) == 0")
+    assert loaded.isdisjoint({"numba", "numpy", "pydantic", "pyarrow", "rich", "scipy"})
+
+
+@pytest.mark.parametrize("command", ["run", "scenario", "scenario show", "protocols"])
+def test_help_of_a_command_loads_nothing_that_computes(command: str) -> None:
+    loaded = modules_after(
+        f"from serai.cli import execute\nassert execute({command.split()!r} + ['--help']) == 0"
+    )
+    assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "rich", "scipy"})
+
+
+def test_public_names_are_declared_to_type_checkers_and_loadable() -> None:
+    tree = ast.parse((ROOT / "src/serai/__init__.py").read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    declared = {
+        alias.asname: node.module
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    assert declared == {name: f"serai.{home}" for name, home in serai._HOME_OF.items()}
+    for name in declared:
+        assert getattr(serai, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="simulat"):
+        serai.simulat  # noqa: B018
+
+
+@pytest.mark.parametrize("before", ["", "import serai.simulate", "from serai.simulate import build_world"])
+def test_simulate_is_the_function_whatever_was_imported_before(before: str) -> None:
+    modules_after(
+        f"import serai\n{before}\nassert type(serai.simulate).__name__ == {FunctionType.__name__!r}"
+    )
+
+
+def test_version_heads_the_changelog() -> None:
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert headings[:2] == ["Unreleased", serai.__version__]
+
+
+@pytest.mark.parametrize("line", PINS)
+def test_constraints_are_plain_pins(line: str) -> None:
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.]*", line)
+
+
+def test_every_dependency_is_pinned_within_its_bounds() -> None:
+    pinned = dict(line.split("==") for line in PINS)
+    wanted = [
+        *PROJECT["dependencies"],
+        *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
+    ]
+    for requirement in map(Requirement, wanted):
+        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+def test_make_has_its_targets_and_ci_uses_them() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in ("demo", "test", "test-all", "lint", "bench", "docs"):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    ci = ROOT / ".ci/run"
+    assert os.access(ci, os.X_OK)
+    assert re.findall(r"^make (.+)$", ci.read_text(), flags=re.MULTILINE) == ["lint", "test"]
+
+
+def test_wheel_holds_scenarios_types_and_licence(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/serai").rglob("*.toml")}
+    assert {"serai/scenario/builtin/ced.toml", "serai/scenario/builtin/field.toml"} <= sources <= names
+    assert "serai/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
