@@ -25,16 +25,12 @@ def modules_after(code: str) -> set[str]:
     """The top-level modules that a fresh Python has loaded after `code`."""
     script = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}}, file=sys.stderr)"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
 
 def test_import_loads_nothing_heavy() -> None:
-    assert modules_after("import serai").isdisjoint(
-        {"numba", "numpy", "pydantic", "pyarrow", "typer", "rich", "scipy"}
-    )
+    assert modules_after("import serai").isdisjoint({"numba", "numpy", "pydantic", "pyarrow", "typer", "rich", "scipy"})
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -44,9 +40,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("command", ["run", "scenario", "scenario show", "protocols"])
 def test_help_of_a_command_loads_nothing_that_computes(command: str) -> None:
-    loaded = modules_after(
-        f"from serai.cli import execute\nassert execute({command.split()!r} + ['--help']) == 0"
-    )
+    loaded = modules_after(f"from serai.cli import execute\nassert execute({command.split()!r} + ['--help']) == 0")
     assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "rich", "scipy"})
 
 
@@ -72,9 +66,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize("before", ["", "import serai.simulate", "from serai.simulate import build_world"])
 def test_simulate_is_the_function_whatever_was_imported_before(before: str) -> None:
-    modules_after(
-        f"import serai\n{before}\nassert type(serai.simulate).__name__ == {FunctionType.__name__!r}"
-    )
+    modules_after(f"import serai\n{before}\nassert type(serai.simulate).__name__ == {FunctionType.__name__!r}")
 
 
 def test_version_heads_the_changelog() -> None:

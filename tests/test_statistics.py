@@ -9,9 +9,7 @@ from serai.statistics import estimate, t_quantile
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.999])
 @pytest.mark.parametrize("degrees", [*range(1, 31), 99, 199, 200, 1000, 9999])
 def test_t_quantile_is_that_of_scipy(confidence: float, degrees: int) -> None:
-    assert t_quantile(confidence, degrees) == pytest.approx(
-        stats.t.ppf((1 + confidence) / 2, degrees), rel=1e-10
-    )
+    assert t_quantile(confidence, degrees) == pytest.approx(stats.t.ppf((1 + confidence) / 2, degrees), rel=1e-10)
 
 
 @pytest.mark.parametrize(("confidence", "degrees"), [(0, 5), (1, 5), (math.nan, 5), (0.95, 0)])

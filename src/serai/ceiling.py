@@ -286,19 +286,18 @@ def _spread(event: int, community: int, slot: int, slots: int, content: _Content
 def _change(meetings: _Meetings, new: NDArray[np.int64], gone: NDArray[np.int64], slot: int, reach: _Reach) -> None:
     """Go back from the slot after `slot` to `slot`: settle what was connected then, and regroup the nodes."""
     communities, before = reach.first_seat.size, reach.counts.searches[0]
-    for rows in (new, gone):
-        for row in rows:
-            _settle(meetings.node[row], before, slot + 1, reach)
-            _settle(communities + meetings.subscriber[row], before, slot + 1, reach)
+    for row in gone:  # whoever stays connected is settled later
+        _settle(meetings.node[row], before, slot + 1, reach)
     for row in gone:
         _leave_seat(meetings.subscriber[row], meetings.node[row], reach)
     for row in new:
         _take_seat(meetings.subscriber[row], meetings.node[row], reach)
     before = reach.counts.searches[0]
-    for rows in (new, gone):
-        for row in rows:
-            _regroup(meetings.node[row], before, reach)
-            _regroup(communities + meetings.subscriber[row], before, reach)
+    for row in new:
+        _regroup(meetings.node[row], before, reach)
+    for row in gone:
+        _regroup(meetings.node[row], before, reach)
+        _regroup(communities + meetings.subscriber[row], before, reach)
     while reach.counts.old_rows[0] > 0:
         reach.counts.old_rows[0] -= 1
         reach.free_rows[reach.counts.free_rows[0]] = reach.old_rows[reach.counts.old_rows[0]]

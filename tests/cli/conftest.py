@@ -42,9 +42,7 @@ def shell(tmp_path: Path) -> Callable[..., Answer]:
 
 
 @pytest.fixture
-def serai(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Answer]:
+def serai(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     """Run `serai` inside this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")

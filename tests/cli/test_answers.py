@@ -132,10 +132,7 @@ def test_demo_of_one_seed_has_no_interval(serai: Run) -> None:
     answer = serai("demo", "--seeds", "1")
     assert answer.code == 0
     assert "±" not in answer.out
-    assert (
-        parsed(serai("demo", "--seeds", "1", "--json"))["protocols"]["dg"]["mean_delay_s"]["half_width"]
-        is None
-    )
+    assert parsed(serai("demo", "--seeds", "1", "--json"))["protocols"]["dg"]["mean_delay_s"]["half_width"] is None
 
 
 def test_scenario_list(serai: Run) -> None:

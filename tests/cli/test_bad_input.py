@@ -101,9 +101,7 @@ def test_bad_positions(serai: Run, tmp_path: Path, lines: str, words: list[str])
 
 def test_all_problems_are_said_at_once(serai: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('[sensors]\ncuont = 3\nqueue = -1\n[field]\nwidth = "2 lightyears"')
-    check_refused(
-        serai("scenario", "check", "mine.toml"), ["sensors.cuont", "sensors.queue", "field.width", "^"]
-    )
+    check_refused(serai("scenario", "check", "mine.toml"), ["sensors.cuont", "sensors.queue", "field.width", "^"])
 
 
 @pytest.mark.parametrize("out", ["full", "a-file", "a-file/inside"])

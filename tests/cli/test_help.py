@@ -11,9 +11,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     answer = shell("--help")
     assert answer.code == 0
     assert answer.err == ""
-    listed = re.findall(
-        r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE
-    )
+    listed = re.findall(r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE)
     assert ["".join(words) for words in listed] == [
         *("Simulate and compare:", "demo", "run"),
         *("Plan and prepare:", "scenario"),

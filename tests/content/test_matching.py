@@ -64,9 +64,7 @@ def worlds(draw):
     width = draw(st.integers(0, 3))
     events, boxes = draw(st.integers(0, 6)), draw(st.integers(0, 70))
     values, low, high = (
-        np.array(draw(st.lists(NUMBERS, min_size=n * width, max_size=n * width)), np.float64).reshape(
-            n, width
-        )
+        np.array(draw(st.lists(NUMBERS, min_size=n * width, max_size=n * width)), np.float64).reshape(n, width)
         for n in (events, boxes, boxes)
     )
     if draw(st.booleans()):  # half-open ranges, the usual case, leave most attributes free

@@ -49,6 +49,29 @@ class Happening(NamedTuple):
 Bounds = tuple[tuple[float, float], ...]  # of each attribute: low, high
 ANYTHING: Bounds = ((-math.inf, math.inf),)
 
+# The settings that worlds built by hand are worked out for, whatever the product's defaults may be.
+COMMUNITY_BY_HAND: dict[str, Any] = {
+    "alpha": 20,
+    "resend": "once",
+    "zone": "path",
+    "relays": "addressed",
+    "stranded": "deleted",
+    "hops": "many",
+    "match": "subscriber",
+    "silent_while_pausing": False,
+}
+SETTINGS_BY_HAND: dict[str, dict[str, Any]] = {
+    "ced": COMMUNITY_BY_HAND,
+    "cet": COMMUNITY_BY_HAND | {"gamma": 4, "theta": "5 J", "return_count": "kept", "return_memory": "empty"},
+    "dg": {
+        "resend": "every-second",
+        "match": "subscriber",
+        "reach": "touching",
+        "budget": "subscriber",
+        "silent_while_pausing": False,
+    },
+}
+
 
 # --- By hand ------------------------------------------------------------------------------------------------
 
@@ -108,7 +131,7 @@ def build_scenario(world: World, slots: int, protocol: dict[str, Any], **section
         "subscribers": {"count": len(world.low)},
         "events": {"quiet": "0 s", "attributes": dict.fromkeys(world.attribute_names, domain)},
         "subscriptions": {"where": f"{world.attribute_names[0]} < ?"},
-        "protocol": protocol,
+        "protocol": SETTINGS_BY_HAND[protocol["name"]] | protocol,
     }
     for name, section in sections.items():
         given[name] = given.get(name, {}) | section

@@ -21,9 +21,7 @@ from serai.schemas import FULL_LOG_TABLES, RUN_TABLES
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
-TEXTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [
-    DOCS / page for page in PAGES
-]
+TEXTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [DOCS / page for page in PAGES]
 
 
 def page(name: str) -> str:
@@ -87,9 +85,7 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
     ),
 )
 def test_choice_of_a_protocol_setting_is_documented(key: str, choice: str) -> None:
-    assert choice in code_words(page("protocols.md")), (
-        f"docs/protocols.md does not mention {key} = {choice!r}"
-    )
+    assert choice in code_words(page("protocols.md")), f"docs/protocols.md does not mention {key} = {choice!r}"
 
 
 @pytest.mark.parametrize("metric", DEFINITIONS)
@@ -122,13 +118,9 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 def test_command_is_documented_with_its_options(command: str) -> None:
     text = page("index.md")
     assert f"`{command}" in text
-    options = [
-        option for parameter in COMMANDS[command].params for option in parameter.opts if option[:2] == "--"
-    ]
+    options = [option for parameter in COMMANDS[command].params for option in parameter.opts if option[:2] == "--"]
     for option in options:
-        assert f"`{option}" in text or option == "--help", (
-            f"docs/index.md does not mention {option} of {command}"
-        )
+        assert f"`{option}" in text or option == "--help", f"docs/index.md does not mention {option} of {command}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -139,15 +131,11 @@ def test_command_takes_json_and_says_what_it_does(command: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_commands_in_the_text_exist(text: Path) -> None:
-    lines = re.findall(
-        r"^ {4}(?:\.venv/bin/)?(serai|make) (.+)$|`(serai|make) ([^`]+)`", text.read_text(), flags=re.M
-    )
+    lines = re.findall(r"^ {4}(?:\.venv/bin/)?(serai|make) (.+)$|`(serai|make) ([^`]+)`", text.read_text(), flags=re.M)
     for line in lines:
         program, arguments = (line[0] or line[2]), (line[1] or line[3]).split("#")[0].split()
         if program == "make":
-            assert all(
-                re.search(rf"^{re.escape(word)}:", makefile(), flags=re.M) for word in arguments[:1]
-            ), line
+            assert all(re.search(rf"^{re.escape(word)}:", makefile(), flags=re.M) for word in arguments[:1]), line
         else:
             check_command(arguments)
 
@@ -165,11 +153,7 @@ def check_command(arguments: list[str]) -> None:
     if path == "serai scenario":
         return
     assert path in COMMANDS, arguments
-    known = {
-        option
-        for parameter in COMMANDS[path].params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-    }
+    known = {option for parameter in COMMANDS[path].params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word for word in arguments if word.startswith("--")} <= known | {"--help"}, arguments
 
 
@@ -189,9 +173,7 @@ def repository_files() -> list[Path]:
     """Every text file of the repository: those that git knows or would know."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
-        names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split(
-            "\0"
-        )
+        names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     except (OSError, subprocess.CalledProcessError):  # a source distribution has no git
         names = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")]
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]

@@ -46,9 +46,7 @@ def test_keys_of_run_json(tmp_path):
 
 def test_files(tmp_path):
     listed = re.findall(r"^\| `([\w.]+\.(?:json|parquet))` \|", PAGE, re.MULTILINE)
-    assert sorted(listed) == sorted(
-        path.name for path in write_run(hand_made.lively(), tmp_path / "run").iterdir()
-    )
+    assert sorted(listed) == sorted(path.name for path in write_run(hand_made.lively(), tmp_path / "run").iterdir())
 
 
 def test_version():

@@ -15,9 +15,7 @@ ELECTRONICS_PJ, PER_SQUARE_METRE_PJ = 12_500_000, 2_500
 def assert_same_ledger(one: Ledger, other: Ledger) -> None:
     for name in Ledger._fields:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-        assert getattr(getattr(one, name), "dtype", None) == getattr(getattr(other, name), "dtype", None), (
-            name
-        )
+        assert getattr(getattr(one, name), "dtype", None) == getattr(getattr(other, name), "dtype", None), name
 
 
 def test_known_answer():

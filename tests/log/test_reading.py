@@ -67,10 +67,7 @@ def test_another_log_version(folder):
 
 def test_description_with_something_missing(folder):
     change_description(folder, seed=..., drops=...)
-    assert (
-        complaint_about(folder)
-        == f"{folder / 'run.json'}: damaged, it lacks seed, drops; run the simulation again"
-    )
+    assert complaint_about(folder) == f"{folder / 'run.json'}: damaged, it lacks seed, drops; run the simulation again"
 
 
 @pytest.mark.parametrize("name", ["nodes", "contacts", "receptions", "transfers", "drops"])

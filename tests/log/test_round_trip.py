@@ -25,9 +25,7 @@ def named() -> Run:
     """A run whose sensors came from a file that need not exist any more."""
     run = hand_made.lively()
     scenario = hand_made.scenario(sensors={"placement": "file", "file": "moved away/sensors.csv"})
-    return replace(
-        run, scenario=scenario, world=run.world._replace(sensor_names=("Brücke", 'the "old" mill', ""))
-    )
+    return replace(run, scenario=scenario, world=run.world._replace(sensor_names=("Brücke", 'the "old" mill', "")))
 
 
 RUNS = {
@@ -155,9 +153,7 @@ def test_a_run_is_no_path():
 
 
 def test_runs_are_shown_in_one_line():
-    assert repr(hand_made.lively()) == (
-        "Run(ced, seed 7: 3 sensors, 2 subscribers, 3 events, 4 receptions, full log)"
-    )
+    assert repr(hand_made.lively()) == ("Run(ced, seed 7: 3 sensors, 2 subscribers, 3 events, 4 receptions, full log)")
 
 
 def test_versions_of_what_numbers_depend_on():

@@ -48,9 +48,7 @@ def test_units_are_in_the_names(suffix, unit):
 def test_table_of_runs_has_a_column_for_every_metric():
     kinds = get_type_hints(Metrics)
     assert METRICS.names == [metric.name for metric in fields(Metrics)]
-    assert {column.name: column.type for column in METRICS} == {
-        name: ARROW_KINDS[kinds[name]] for name in kinds
-    }
+    assert {column.name: column.type for column in METRICS} == {name: ARROW_KINDS[kinds[name]] for name in kinds}
     assert not any(NoneType in get_args(kind) for kind in kinds.values())
 
 

@@ -61,9 +61,7 @@ def test_delays_of_delivered_wanted_pairs(lively):
 
 
 def test_quantiles_are_interpolated_linearly():
-    four = measured(
-        [(0, 0, 1, True), (0, 1, 2, True), (0, 2, 4, True), (0, 3, 8, True)], boxes=[ANYTHING] * 4
-    )
+    four = measured([(0, 0, 1, True), (0, 1, 2, True), (0, 2, 4, True), (0, 3, 8, True)], boxes=[ANYTHING] * 4)
     assert four.median_delay_s == 3.0
     assert four.p95_delay_s == pytest.approx(4 + 0.85 * 4)
 
@@ -211,8 +209,7 @@ def test_plain_numbers_only(lively):
 
 def test_shown_in_one_line(lively):
     assert repr(lively) == (
-        "Metrics(ced, seed 7: 60.0% delivered, delay 7 s (median 2 s),"
-        " 1.25 copies per event, lifetime 231.48 d)"
+        "Metrics(ced, seed 7: 60.0% delivered, delay 7 s (median 2 s), 1.25 copies per event, lifetime 231.48 d)"
     )
 
 

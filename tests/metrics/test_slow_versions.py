@@ -53,13 +53,10 @@ def wanted_pairs(run: Run) -> list[tuple[int, int]]:
 
 def slow_delays(run: Run) -> list[float]:
     received = {
-        (int(event), int(subscriber)): int(time_s)
-        for event, subscriber, time_s in zip(*run.ledger[:3], strict=True)
+        (int(event), int(subscriber)): int(time_s) for event, subscriber, time_s in zip(*run.ledger[:3], strict=True)
     }
     return sorted(
-        received[pair] - float(run.world.event_time_s[pair[0]])
-        for pair in wanted_pairs(run)
-        if pair in received
+        received[pair] - float(run.world.event_time_s[pair[0]]) for pair in wanted_pairs(run) if pair in received
     )
 
 
@@ -115,9 +112,7 @@ def test_delay_curve(run):
 
 @given(runs())
 def test_fairness(run):
-    delivered = set(
-        zip(run.ledger.reception_event.tolist(), run.ledger.reception_subscriber.tolist(), strict=True)
-    )
+    delivered = set(zip(run.ledger.reception_event.tolist(), run.ledger.reception_subscriber.tolist(), strict=True))
     wanted: dict[int, list[bool]] = {}
     for event, subscriber in wanted_pairs(run):
         community = int(run.world.communities.of_sensor[run.world.event_sensor[event]])
@@ -139,6 +134,4 @@ def test_jain(shares):
 def test_load_imbalance(spent):
     world = hand_made.world([], [])
     metrics = measure(hand_made.run(world, hand_made.ledger(world, event_pj=spent)))
-    assert same(
-        metrics.load_imbalance, float(Fraction(3 * max(spent), sum(spent))) if sum(spent) else math.nan
-    )
+    assert same(metrics.load_imbalance, float(Fraction(3 * max(spent), sum(spent))) if sum(spent) else math.nan)

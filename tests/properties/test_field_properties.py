@@ -334,7 +334,7 @@ def test_the_same_without_costs_of_receiving() -> None:
 def test_two_sensors_and_a_subscriber_beside_the_second_under_dg() -> None:
     """The second sensor's event is sent in each of the seconds 1 to 4; the first sensor's never."""
     world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(0, 0.25), Happening(1, 0.5)])
-    scenario = build_scenario(world, 5, {"name": "dg", "silent_while_pausing": False})
+    scenario = build_scenario(world, 5, {"name": "dg"})
     records = product_records(world, scenario, 0)
     assert records.transfers == [Transfer(second, 1, 1, 2, 2, SOURCE, True) for second in (1, 2, 3, 4)]
     assert records.receptions == [Reception(1, 0, 1, True)]
@@ -342,11 +342,12 @@ def test_two_sensors_and_a_subscriber_beside_the_second_under_dg() -> None:
     assert records.control_pj == [0, HELLO * ELECTRONICS + REPLY * TWO_DIAGONALS]
 
 
-def test_dg_says_nothing_to_a_pausing_subscriber_unless_told_to() -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_nothing_is_said_to_a_pausing_subscriber_if_it_is_silent_then(protocol: str) -> None:
     world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(1, 0.5)])
-    records = product_records(world, build_scenario(world, 5, {"name": "dg"}), 0)
+    records = product_records(world, build_scenario(world, 5, {"name": protocol, "silent_while_pausing": True}), 0)
     assert records.transfers == []
-    assert +records.control_messages == {}
+    assert records.control_messages["hello"] == records.control_messages["path"] == 0
 
 
 def test_a_loners_event_is_returned_to_two_sensors_under_cet() -> None:
@@ -399,7 +400,7 @@ def test_beyond_d0_the_amplifier_takes_the_fourth_power() -> None:
 def test_events_at_one_instant_are_sent_the_younger_number_first() -> None:
     """Three events at 2.0 s, `rate` 2: the two with the larger numbers in second 2, the other in second 3."""
     world = build_world(row_of(1), 5, ROW[:1], [[(0.0, *ROW[0])]], [Happening(0, 2.0)] * 3)
-    for protocol in ({"name": "ced"}, {"name": "dg", "resend": "once", "silent_while_pausing": False}):
+    for protocol in ({"name": "ced"}, {"name": "dg", "resend": "once"}):
         records = product_records(world, build_scenario(world, 5, protocol, radio={"rate": 2}), 0)
         assert [(row.time_s, row.event) for row in records.transfers] == [(2, 2), (2, 1), (3, 0)]
         assert records.drops == []

@@ -32,9 +32,7 @@ def test_the_built_in_scenarios():
 )
 def test_a_built_in_scenario_is_the_papers_set_up(name, protocol, attributes):
     scenario = load_scenario(name)
-    expected = parse_scenario(f'[protocol]\nname = "{protocol}"').model_dump(
-        exclude={"name", "title", "events"}
-    )
+    expected = parse_scenario(f'[protocol]\nname = "{protocol}"').model_dump(exclude={"name", "title", "events"})
     assert scenario.model_dump(exclude={"name", "title", "events"}) == expected
     assert scenario.events.attributes == attributes
 
@@ -147,12 +145,12 @@ class TestAnotherProtocol:
         assert (dg.name, dg.match, dg.resend) == ("dg", "sensor", "every-second")
 
     def test_does_not_take_a_default_for_a_wish(self):
-        text = '[protocol]\nname = "ced"\nresend = "once"\nsilent_while_pausing = false'
+        text = '[protocol]\nname = "ced"\nresend = "once"\nmatch = "sensor"'
         dg = parse_scenario(text, protocol="dg").protocol
-        assert (dg.resend, dg.silent_while_pausing) == ("every-second", True)
+        assert (dg.resend, dg.match) == ("every-second", "sensor")
 
     def test_drops_a_value_that_the_other_does_not_know(self):
-        text = '[protocol]\nname = "dg"\nbudget = "link"\nresend = "once"\nsilent_while_pausing = false'
+        text = '[protocol]\nname = "dg"\nbudget = "link"\nresend = "once"'
         ced = parse_scenario(text, protocol="ced")
         assert settings(ced) == settings(parse_scenario(""))
 

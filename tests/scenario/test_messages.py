@@ -202,9 +202,7 @@ def test_a_value_without_its_quotes_gets_the_remedy(line, quoted):
 
 def test_the_message_as_a_whole():
     with pytest.raises(BadScenario) as caught:
-        parse_scenario(
-            '[field]\n\twidth = "200 mm2"\n[sensors]\ncuont = 3\n', "my.toml", ["protocol.alpha=ten"]
-        )
+        parse_scenario('[field]\n\twidth = "200 mm2"\n[sensors]\ncuont = 3\n', "my.toml", ["protocol.alpha=ten"])
     assert str(caught.value) == "\n".join(
         [
             'field.width: unknown unit "mm2"; did you mean "mm"?  --> my.toml:2:10',
@@ -349,14 +347,10 @@ ANYTHING = st.recursive(
     | st.booleans()
     | st.integers()
     | st.floats()
-    | st.sampled_from(
-        ["", "5 m", "1e9 s", "ced", "file", "A1 < ?", "x.csv", "once", datetime.date(2024, 1, 1)]
-    ),
+    | st.sampled_from(["", "5 m", "1e9 s", "ced", "file", "A1 < ?", "x.csv", "once", datetime.date(2024, 1, 1)]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["A1", "low", "high", "kind", "name", "count", "x"]), inner, max_size=3
-        )
+        | st.dictionaries(st.sampled_from(["A1", "low", "high", "kind", "name", "count", "x"]), inner, max_size=3)
     ),
     max_leaves=6,
 )

@@ -115,8 +115,7 @@ def fits(value, schema, definitions):
     if kind == "object":
         inner = schema.get("properties", {})
         return set(schema.get("required", ())) <= set(value) and all(
-            fits(item, inner.get(key, schema.get("additionalProperties")), definitions)
-            for key, item in value.items()
+            fits(item, inner.get(key, schema.get("additionalProperties")), definitions) for key, item in value.items()
         )
     if kind == "array":
         return isinstance(value, list) and all(fits(item, schema["items"], definitions) for item in value)

@@ -63,7 +63,8 @@ def where(tracks: Tracks, subscriber: int, time_s: float) -> tuple[int, bool, fl
 
 def visits(tracks: Tracks, grid: Grid, slots: int) -> list[tuple[int, int, int, int, int, float, float]]:
     """(slot, subscriber, cell, segment, moving, x, y) of every change."""
-    rows, seen = [], {}
+    rows: list[tuple[int, int, int, int, int, float, float]] = []
+    seen: dict[int, tuple[int, int]] = {}
     for slot in range(slots):
         for subscriber in range(len(tracks.start) - 1):
             segment, moving, x, y = where(tracks, subscriber, slot)
@@ -157,7 +158,9 @@ def range_contacts(
     return found
 
 
-def _time_in_range(begin, end, line, x, y, range_m):  # type: ignore[no-untyped-def]
+def _time_in_range(
+    begin: float, end: float, line: list[float], x: float, y: float, range_m: float
+) -> tuple[float, float] | None:
     """When a point that moves along a line is within range of (x, y): the roots of a quadratic."""
     x0, y0, x1, y1 = line[0] - x, line[1] - y, line[2] - x, line[3] - y
     dx, dy = x1 - x0, y1 - y0

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from serai.ceiling import Ceiling, ceilings
 from serai.world import World
 from serai.world.contacts import visits_of
-from serai.world.field import Grid, find_communities
+from serai.world.field import Grid, find_communities, place_uniform
+from serai.world.mobility import random_waypoint
 from tests.world import slow
 from tests.world.worlds import worlds
 
@@ -102,6 +103,37 @@ def test_the_same_as_the_obvious_version(world: World, slots: int, silent: bool,
     expected = slow.arrivals(world, slots, silent)
     for name, found in ceilings(world, lifetime_s, slots, silent).items():
         assert found == pytest.approx(slow.ceiling(world, expected[name], lifetime_s), rel=0, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crowd_on_the_move_for_long(seed: int) -> None:
+    """Many meetings at a time: connections form, grow, split, and their rows are used again and again."""
+    rng, slots = np.random.default_rng(seed), 120 if slow.COMPILED else 40
+    grid = Grid(80.0, 80.0, 8, 8)
+    x, y = place_uniform(grid, 12, rng)
+    cells = grid.cell_of(x, y)
+    tracks = random_waypoint(grid, 7, slots, (2.0, 12.0), (0.0, 5.0), seed=np.random.SeedSequence(seed))
+    born = np.sort(rng.integers(0, 8 * slots, 40) / 8)
+    world = World(
+        grid=grid,
+        sensor_names=("",) * 12,
+        sensor_x=x,
+        sensor_y=y,
+        sensor_cell=cells,
+        communities=find_communities(grid, cells),
+        tracks=tracks,
+        visits=visits_of(tracks, grid, slots),
+        event_sensor=rng.integers(0, 12, 40).astype(np.int32),
+        event_time_s=born,
+        event_values=rng.random((40, 2)),
+        attribute_names=("A1", "A2"),
+        low=np.zeros((7, 2)),
+        high=rng.uniform(0.3, 1.2, (7, 2)),
+        where=("",) * 7,
+    )
+    expected = slow.arrivals(world, slots, silent=True)
+    for name, found in ceilings(world, 30.0, slots, silent_while_pausing=True).items():
+        assert found == slow.ceiling(world, expected[name], 30.0)
 
 
 @given(world=worlds(SLOTS))

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ ROW = Grid(30.0, 10.0, 3, 1)
 
 def path(grid: Grid, x0: float, y0: float, x1: float, y1: float) -> list[int]:
     room = np.full(grid.columns + grid.rows, -1, np.int32)
-    return room[: path_cells(x0, y0, x1, y1, grid, room)].tolist()
+    return [int(cell) for cell in room[: path_cells(x0, y0, x1, y1, grid, room)]]
 
 
 # ---- visits
@@ -231,7 +232,7 @@ def test_a_walk_stays_on_the_path_of_its_segment(grid: Grid, data: st.DataObject
 # ---- contacts by cell
 
 
-def rows_of(found: tuple[np.ndarray, ...]) -> list[tuple[float, ...]]:
+def rows_of(found: tuple[np.ndarray, ...]) -> list[tuple[Any, ...]]:
     return list(zip(*(column.tolist() for column in found), strict=True))
 
 

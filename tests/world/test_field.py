@@ -133,7 +133,7 @@ def test_nodes_near_a_cell(grid: Grid, rings: int, data: st.DataObject) -> None:
 
 def test_sides_given_as_whole_numbers_are_the_same_grid() -> None:
     cells = np.array([0, 1, 9], np.int32)
-    whole = find_communities(Grid(200, 200, 15, 15), cells)  # type: ignore[arg-type]
+    whole = find_communities(Grid(200, 200, 15, 15), cells)
     assert all(map(np.array_equal, whole, find_communities(PAPER, cells)))
 
 

@@ -86,7 +86,8 @@ def receive(field: Field, subscriber: int, event: int, count: int) -> None:
     who.received = received_now(field, subscriber) + 1
     who.received_in = t
     place = find(field, event, subscriber)
-    field.known_last[place] = t
+    if len(field.known_last) > 0:
+        field.known_last[place] = t
     if field.known[place] != NONE:
         return
     field.known[place] = pair(field, event, subscriber)
@@ -104,19 +105,19 @@ def pair(field: Field, event: int, subscriber: int) -> int:
 
 @step
 def find(field: Field, event: int, subscriber: int) -> int:
-    """Where the pair is, or would be, in the hash table (open addressing, at most half full)."""
+    """Where the pair is, or would be, in the hash table (open addressing, at most two thirds full)."""
     last, wanted = len(field.known) - 1, pair(field, event, subscriber)
-    place = first_place(event, subscriber, len(field.event_slot), len(field.known))
+    place = first_place(event, subscriber, len(field.known))
     while field.known[place] != NONE and field.known[place] != wanted:
         place = (place + 1) & last
     return place
 
 
 @rule
-def first_place(event: int, subscriber: int, events: int, size: int) -> int:
+def first_place(event: int, subscriber: int, size: int) -> int:
     """Where a pair is looked for first in a table of that size, a power of two.
 
-    Events of one time stand together, so that what a slot touches is in the cache.
+    The pairs of one event stand together (an event's receivers come one after the other: one or two cache lines), and
+    events anywhere: if events of one time stood together too, the table would be crowded there and empty elsewhere.
     """
-    stretch = size // (events + 1) + 1
-    return (event * stretch + mix(subscriber) % stretch) & (size - 1)
+    return (mix(event) * 8 + (mix(subscriber) & 7)) & (size - 1)

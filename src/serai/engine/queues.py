@@ -6,21 +6,35 @@ relayed copies of a session at a sensor are a pairing heap under it (insert in o
 
 import math
 
-from serai._jit import step
+import numpy as np
+
+from serai._jit import rule, step
 from serai.engine.state import DEAD, FREE, NONE, STORED, Field
+
+COUNT_SHIFT = 32  # bits of a rank that belong to the event
 
 
 @step
 def goes_first(field: Field, one: int, other: int) -> bool:
     """Whether copy `one` stands before copy `other`: fewer deliveries, then younger, then stored, then older serial."""
     a, b = field.copies[one], field.copies[other]
-    if a.count != b.count:
-        return bool(a.count < b.count)
-    if a.event != b.event:
-        return bool(a.event > b.event)  # events are numbered by birth
+    if a.rank != b.rank:
+        return bool(a.rank < b.rank)
     if (a.state == STORED) != (b.state == STORED):
         return bool(a.state == STORED)
     return bool(a.serial < b.serial)
+
+
+@rule
+def rank_of(count: int, event: int) -> int:
+    """Count ascending, then age ascending, as one number: events are numbered by birth, so the younger is larger."""
+    return int((np.int64(count) << COUNT_SHIFT) - event)
+
+
+@rule
+def count_of(rank: int, event: int) -> int:
+    """The delivery count that is part of a rank."""
+    return int((rank + event) >> COUNT_SHIFT)
 
 
 @step
@@ -39,7 +53,7 @@ def new_copy(field: Field, event: int, holder: int, count: int, state: int) -> i
     tally.free_copies -= 1
     copy.serial = tally.serial
     tally.serial += 1
-    copy.event, copy.holder, copy.count, copy.state = event, holder, count, state
+    copy.event, copy.holder, copy.rank, copy.state = event, holder, rank_of(count, event), state
     copy.previous = copy.next = NONE
     field.sensors[holder].queue += 1
     expires = expiry_slot(field.event_time[event], field.limits.lifetime)

@@ -7,20 +7,9 @@ are its memory, too: the bit of a subscriber that the community has met is set u
 looks at sessions for which there is nothing to do, and a memory costs a bit.
 """
 
-from serai._jit import rule, step
+from serai._jit import lowest_bit, step
 from serai.engine.queues import first_alive, free_copy, join_heaps, without_first
 from serai.engine.state import BITS, DEAD, NONE, RELAYED, WAITING, Field
-
-
-@rule
-def lowest_bit(bits: int) -> int:
-    """The number of the lowest bit that is set."""
-    lowest = 0
-    for width in (32, 16, 8, 4, 2, 1):
-        if bits & ((1 << width) - 1) == 0:
-            bits >>= width
-            lowest += width
-    return lowest
 
 
 @step
@@ -145,19 +134,20 @@ def address(field: Field, c: int, session: int) -> None:
 
 
 @step
-def take_first(field: Field, session: int, sensor: int) -> int:
-    """Take the first relayed copy of the session at the sensor out of its heap."""
-    c = field.links[link_at(field, session, sensor)].relayed
-    set_relayed(field, session, sensor, without_first(field, c))
+def take_first(field: Field, session: int, sensor: int, link: int) -> int:
+    """Take the first relayed copy of the session at the sensor, over its link, out of its heap."""
+    c = field.links[link].relayed
+    set_relayed(field, session, sensor, link, without_first(field, c))
     return int(c)
 
 
 @step
-def set_relayed(field: Field, session: int, sensor: int, heap: int) -> None:
+def set_relayed(field: Field, session: int, sensor: int, link: int, heap: int) -> None:
     """These are the relayed copies of the session at the sensor from now on; the dead at the top are cleared away."""
-    link, at = field.links[link_at(field, session, sensor)], field.sessions[session]
-    link.relayed = first_alive(field, heap)
-    if link.relayed == NONE:
+    alive = first_alive(field, heap)
+    field.links[link].relayed = alive
+    if alive == NONE:
+        at = field.sessions[session]
         field.carrying[sensor, at.word] &= ~at.bit
 
 

@@ -37,8 +37,14 @@ from serai.world.contacts import Visits
 from serai.world.field import Grid
 
 
-def lay_out(world: World, limits: Limits, silent_while_pausing: bool, copies: bool) -> Field:
-    """The state at the start of a run; `copies`: whether the protocol uses the pool of copies and sessions at all."""
+def lay_out(
+    world: World, limits: Limits, silent_while_pausing: bool, copies: bool, last_receptions: bool = False
+) -> Field:
+    """The state at the start of a run.
+
+    `copies`: whether the protocol uses the pool of copies and sessions at all; `last_receptions`: whether it asks when
+    somebody received an event last.
+    """
     grid, communities = world.grid, world.communities
     sensors, subscribers = len(world.sensor_x), len(world.low)
     cell_start, cell_sensors = sensors_by_cell(world.sensor_cell, grid.columns * grid.rows)
@@ -101,7 +107,7 @@ def lay_out(world: World, limits: Limits, silent_while_pausing: bool, copies: bo
             tally=records(1, TALLY, died=NONE),
             receptions=records(rows, RECEPTION),
             known=np.full(table_size(rows), NONE, np.int64),
-            known_last=np.empty(table_size(rows), np.int32),
+            known_last=np.empty(table_size(rows) if last_receptions else 0, np.int32),
             transmissions=np.zeros(len(world.event_sensor), np.int64),
             drops=np.zeros(len(DROPS), np.int64),
             hellos=np.zeros(grid.columns * grid.rows, np.int64),
@@ -117,8 +123,8 @@ def first_guess(expected: int, most_in_a_slot: int) -> int:
 
 
 def table_size(rows: int) -> int:
-    """The size of a hash table for so many pairs: a power of two, at most half of it in use."""
-    return 1 << max(2 * rows - 1, 1).bit_length()
+    """The size of a hash table for so many pairs: a power of two, at most two thirds of it in use."""
+    return 1 << (rows + rows // 2).bit_length()
 
 
 def sensor_records(world: World) -> Records:
@@ -159,7 +165,7 @@ def session_records(pairs: NDArray[np.int64], groups: Records, subscribers: int)
     made.word, made.bit = nth // BITS, np.left_shift(1, nth % BITS)
     sizes = groups.sensors[made.community]
     made.links = np.cumsum(sizes) - sizes
-    return made, records(int(sizes.sum()), LINK, relayed=NONE)
+    return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE)
 
 
 def starts(groups: NDArray[np.int32], count: int) -> NDArray[np.int32]:
@@ -305,13 +311,13 @@ def chain_free(pool: Records, start: int) -> None:
 
 
 def grow(field: Field) -> Field:
-    """The same state with every pool that is short at least doubled."""
+    """The same state with every pool that is short made half as large again, or as large as it must be."""
     tally, limits = field.tally[0], field.limits
     slot_rows = limits.most_sent + limits.most_received
     if len(field.copies) and tally.free_copies < slot_rows + limits.most_born:
         field = grow_copies(field, slot_rows + limits.most_born)
     rows = int(tally.receptions) + limits.most_received
-    if rows > len(field.receptions) or 2 * rows > len(field.known):
+    if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
         receptions = grown(field.receptions, rows)
         known, known_last = moved_table(field, table_size(len(receptions)))
         field = field._replace(receptions=receptions, known=known, known_last=known_last)
@@ -334,10 +340,10 @@ def grow_copies(field: Field, least_free: int) -> Field:
 
 
 def grown(array: Any, least: int) -> Any:
-    """The array with room for `least` entries: twice the old length at least, if it must grow at all."""
+    """The array with room for `least` entries: half as long again at least, if it must grow at all."""
     if least <= len(array):
         return array
-    bigger = np.zeros((max(least, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger = np.zeros((max(least, len(array) + len(array) // 2), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger.view(type(array))
 
@@ -345,13 +351,15 @@ def grown(array: Any, least: int) -> Any:
 @kernel
 def moved_table(field: Field, size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The hash table of pairs received, moved to one of another size."""
-    known, known_last = np.full(size, NONE, np.int64), np.empty(size, np.int32)
-    subscribers, events = len(field.subscribers), len(field.event_slot)
+    known, known_last = np.full(size, NONE, np.int64), np.empty(size if len(field.known_last) > 0 else 0, np.int32)
+    subscribers = len(field.subscribers)
     for old in range(len(field.known)):
         if field.known[old] == NONE:
             continue
-        place = first_place(field.known[old] // subscribers, field.known[old] % subscribers, events, size)
+        place = first_place(field.known[old] // subscribers, field.known[old] % subscribers, size)
         while known[place] != NONE:
             place = (place + 1) & (size - 1)
-        known[place], known_last[place] = field.known[old], field.known_last[old]
+        known[place] = field.known[old]
+        if len(known_last) > 0:
+            known_last[place] = field.known_last[old]
     return known, known_last

@@ -49,7 +49,7 @@ def short_of_room(field: Field) -> bool:
     if len(field.copies) > 0 and tally.free_copies < limits.most_sent + limits.most_received + limits.most_born:
         return True
     rows = tally.receptions + limits.most_received
-    if rows > len(field.receptions) or 2 * rows > len(field.known):
+    if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
         return True
     return limits.full_log and log_is_short(field)
 

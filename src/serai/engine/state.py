@@ -95,8 +95,8 @@ LINK = np.dtype(
 
 COPY = np.dtype(
     [
-        ("serial", "i8"),
-        ("event", "i4"), ("holder", "i4"), ("count", "i4"),
+        ("rank", "i8"),  # queue order but for ties, and with it the delivery count: see serai.engine.queues
+        ("serial", "i4"), ("event", "i4"), ("holder", "i4"),
         ("subscriber", "i4"),  # whom a relayed copy is for
         ("state", "i4"),
         ("previous", "i4"), ("next", "i4"),  # in its list; of a relayed copy: child and next sibling in the heap
@@ -234,7 +234,7 @@ class Field(NamedTuple):
     tally: Records
     receptions: Records
     known: NDArray[np.int64]  # hash table of pairs (event, subscriber) received; see serai.engine.ledger
-    known_last: NDArray[np.int32]  # the slot in which each was received last
+    known_last: NDArray[np.int32]  # the slot in which each was received last, if somebody wants to know
     transmissions: NDArray[np.int64]
     drops: NDArray[np.int64]
     hellos: NDArray[np.int64]  # [cell]

@@ -40,11 +40,13 @@ from serai.engine.ledger import (
 )
 from serai.engine.queues import (
     bury,
+    count_of,
     discard,
     free_copy,
     goes_first,
     insert_stored,
     new_copy,
+    rank_of,
     remove_stored,
 )
 from serai.engine.sessions import (
@@ -117,8 +119,7 @@ class CommunitySettings(BaseModel):
         "subscriber", description="Events are matched by the subscriber on receipt, or before they are sent."
     )
     silent_while_pausing: bool = setting(
-        False,
-        description="A pausing subscriber sends no Hello and nothing is handed to it (the paper: 'while moving').",
+        True, description="A pausing subscriber is silent: nothing is sent towards it ('while moving ... Hello')."
     )
 
 
@@ -285,7 +286,7 @@ def see_off(field: Field, rules: Rules, session: int) -> None:
     for member in range(group.sensors):
         sensor = field.members[group.start + member]
         while field.links[at.links + member].relayed != NONE:
-            strand(field, rules, take_first(field, session, sensor), heir)
+            strand(field, rules, take_first(field, session, sensor, at.links + member), heir)
         if not rules.once:
             owe_everything(field, rules, session, sensor)
 
@@ -363,12 +364,13 @@ def draw_layers(field: Field, rules: Rules, session: int) -> None:
     at = field.sessions[session]
     at.stale = False
     stamp = mark_zone(field, rules, session)
-    group, columns = field.communities[at.community], field.limits.grid.columns
-    reached = 0
+    if is_drawn(field, session, stamp):
+        return
+    group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
         sensor, link = field.members[group.start + member], field.links[at.links + member]
         link.relays = 0
-        if field.stamps[field.sensors[sensor].row * columns + field.sensors[sensor].column] == stamp:
+        if field.stamps[cell_of(field, sensor)] == stamp:
             link.layer = 0
             field.frontier[reached] = sensor
             reached += 1
@@ -389,6 +391,24 @@ def draw_layers(field: Field, rules: Rules, session: int) -> None:
         i += 1
 
 
+@step
+def is_drawn(field: Field, session: int, stamp: int) -> bool:
+    """Whether the layers are those of the stamped zone already: Z is what it was."""
+    at = field.sessions[session]
+    group = field.communities[at.community]
+    for member in range(group.sensors):
+        in_zone = field.stamps[cell_of(field, field.members[group.start + member])] == stamp
+        if in_zone != (field.links[at.links + member].layer == 0):
+            return False
+    return True
+
+
+@step
+def cell_of(field: Field, sensor: int) -> int:
+    """The cell that the sensor is in."""
+    return int(field.sensors[sensor].row * field.limits.grid.columns + field.sensors[sensor].column)
+
+
 # ---- 4.1: forwarding
 
 
@@ -401,12 +421,11 @@ def take_turn(field: Field, rules: Rules, sensor: int) -> None:
         relaying = first_relaying(field, sensor)
         if stored == NONE and relaying == NONE:
             break
-        if relaying == NONE or (
-            stored != NONE and goes_first(field, stored, field.links[link_at(field, relaying, sensor)].relayed)
-        ):
+        link = NONE if relaying == NONE else link_at(field, relaying, sensor)
+        if relaying == NONE or (stored != NONE and goes_first(field, stored, field.links[link].relayed)):
             stored = send_stored(field, rules, sensor, stored)
         else:
-            send_relayed(field, rules, sensor, relaying)
+            send_relayed(field, rules, sensor, relaying, link)
         stored = next_due(field, stored)  # which sessions are open may have changed
     if is_left_busy(field, sensor, stored == NONE):
         line_up(field, sensor)
@@ -486,10 +505,11 @@ def first_relaying(field: Field, sensor: int) -> int:
         bits = field.open_sessions[word] & field.carrying[sensor, word]
         while bits:
             session = session_of_bit(field, community, word, bits)
-            c = field.links[link_at(field, session, sensor)].relayed
+            link = link_at(field, session, sensor)
+            c = field.links[link].relayed
             if field.copies[c].state == DEAD:
-                set_relayed(field, session, sensor, c)
-                c = field.links[link_at(field, session, sensor)].relayed
+                set_relayed(field, session, sensor, link, c)
+                c = field.links[link].relayed
             if c != NONE and (best_copy == NONE or goes_first(field, c, best_copy)):
                 best, best_copy = session, c
             bits &= bits - 1
@@ -503,17 +523,18 @@ def send_stored(field: Field, rules: Rules, sensor: int, c: int) -> int:
     4.2 B: each sending by the source counts as a successful delivery. 4.2 C: the copy is kept, in its new place.
     """
     copy = field.copies[c]
-    session = first_due_session(field, c)
+    session, count = first_due_session(field, c), count_of(copy.rank, copy.event)
+    link = link_at(field, session, sensor)
     unmake_due(field, c, session)
-    if field.links[link_at(field, session, sensor)].layer == 0:
-        hand_over(field, session, sensor, copy.event, copy.count, SOURCE)
+    if field.links[link].layer == 0:
+        hand_over(field, session, sensor, copy.event, count, SOURCE)
     else:
-        edge = choose_relay(field, session, sensor)
+        edge = choose_relay(field, session, sensor, link)
         if forward(field, session, sensor, edge, copy.event, SOURCE):
-            arrive(field, rules, new_copy(field, copy.event, field.neighbors[edge], copy.count, RELAYED), session)
+            arrive(field, rules, new_copy(field, copy.event, field.neighbors[edge], count, RELAYED), session)
     following = copy.next
-    copy.count += 1
-    if copy.count > rules.alpha:
+    copy.rank = rank_of(count + 1, copy.event)
+    if count + 1 > rules.alpha:
         log_drop(field, copy.event, sensor, SPENT)
         remove_stored(field, c)
         discard(field, c)
@@ -536,15 +557,15 @@ def first_due_session(field: Field, c: int) -> int:
 
 
 @step
-def send_relayed(field: Field, rules: Rules, sensor: int, session: int) -> None:
+def send_relayed(field: Field, rules: Rules, sensor: int, session: int, link: int) -> None:
     """Send the first relayed copy of the session on."""
-    c = take_first(field, session, sensor)
+    c = take_first(field, session, sensor, link)
     copy = field.copies[c]
-    if field.links[link_at(field, session, sensor)].layer == 0:
-        hand_over(field, session, sensor, copy.event, copy.count, RELAY)
+    if field.links[link].layer == 0:
+        hand_over(field, session, sensor, copy.event, count_of(copy.rank, copy.event), RELAY)
         discard(field, c)
         return
-    edge = choose_relay(field, session, sensor)
+    edge = choose_relay(field, session, sensor, link)
     if forward(field, session, sensor, edge, copy.event, RELAY):
         field.sensors[sensor].queue -= 1
         field.sensors[field.neighbors[edge]].queue += 1
@@ -566,14 +587,14 @@ def hand_over(field: Field, session: int, sensor: int, event: int, count: int, k
 
 
 @step
-def choose_relay(field: Field, session: int, sensor: int) -> int:
+def choose_relay(field: Field, session: int, sensor: int, link: int) -> int:
     """The next of the neighbours one layer closer, taken in turn: "evenly forwarded" (4.1, Fig. 3); as an edge."""
-    links, here = field.sessions[session].links, field.links[link_at(field, session, sensor)]
-    nth = field.sensors[sensor].forwards % here.relays
+    links, closer, relays = field.sessions[session].links, field.links[link].layer - 1, field.links[link].relays
+    nth = field.sensors[sensor].forwards % relays
     field.sensors[sensor].forwards += 1
     edge = field.neighbor_start[sensor]
     while True:
-        if field.links[links + field.neighbor_member[edge]].layer == here.layer - 1:
+        if field.links[links + field.neighbor_member[edge]].layer == closer:
             if nth == 0:
                 return int(edge)
             nth -= 1

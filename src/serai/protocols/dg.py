@@ -108,7 +108,7 @@ def simulate(world: World, limits: Limits, settings: Settings) -> Field:
     received = limits.most_received * (crowd if rules.per_link else 1)
     # Nothing is relayed; and at most all events there are can expire in one slot.
     limits = limits._replace(most_received=received, most_sent=received, most_born=len(world.event_sensor))
-    field = lay_out(world, limits, rules.silent_while_pausing, copies=False)
+    field = lay_out(world, limits, rules.silent_while_pausing, copies=False, last_receptions=rules.each_contact)
     queues = queues_for(field, crowd)
     return drive(field, lambda state, start: advance(state, rules, queues, start))
 

@@ -1,7 +1,7 @@
 """Sensor positions from a file: CSV (metres, or longitude and latitude) or GeoJSON points.
 
 Every problem of a file is told at once, with its line. Longitude and latitude (WGS 84) become local metres by
-way of earth-centred coordinates: millimetres off over tens of kilometres, where the usual shortcut (degrees
+way of earth-centred coordinates: centimetres off over tens of kilometres, where the usual shortcut (degrees
 times a constant) is metres off.
 """
 

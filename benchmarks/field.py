@@ -1,0 +1,166 @@
+"""How fast and how large: one run of each field protocol, and its growth at constant density.
+
+    make bench                 everything, a few minutes
+    python benchmarks/field.py --quick
+
+CPU time, after compilation; every size in a process of its own, so that its peak memory is its own. Prints what it ran.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import serai
+from serai.simulate import build_world, order_key, run_protocol
+
+PROTOCOLS = ("dg", "ced", "cet")
+LIMITS_MS = {"dg": 10, "ced": 30, "cet": 40}
+SEEDS = 40
+SIZES = (100, 1_000, 5_000, 20_000)
+
+
+def cpu_s(action: Callable[[], Any]) -> float:
+    """CPU seconds of this process that an action takes."""
+    begin = time.process_time()
+    action()
+    return time.process_time() - begin
+
+
+def machine() -> str:
+    """What this ran on."""
+    model = platform.processor() or "unknown processor"
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, serai {serai.__version__}"
+
+
+def one_run() -> None:
+    """Default scenarios, ledger only: the mean over seeds, beside what we aim at."""
+    print(f"\none 2 h run at defaults, ledger only, mean of {SEEDS} seeds, CPU ms on one core")
+    print(
+        f"{'':6}{'world':>8}{'protocol':>10}{'measure':>9}{'simulate':>10}{'aim':>6}{'transfers':>11}{'ns/transfer':>13}"
+    )
+    for name in PROTOCOLS:
+        scenario = serai.load_scenario(name)
+        serai.measure(serai.simulate(scenario))
+        world_s = protocol_s = measure_s = 0.0
+        transfers = 0
+        for seed in range(SEEDS):
+            begin = time.process_time()
+            world = build_world(scenario, seed)
+            built = time.process_time()
+            ledger, _ = run_protocol(world, scenario, order_key(seed), False)
+            done = time.process_time()
+            run = serai.Run(scenario, name, seed, world, ledger)
+            measured = cpu_s(lambda run=run: serai.measure(run))
+            world_s, protocol_s, measure_s = world_s + built - begin, protocol_s + done - built, measure_s + measured
+            transfers += int(ledger.transmissions.sum())
+        total_ms = 1e3 * (world_s + protocol_s) / SEEDS
+        print(
+            f"{name:6}{1e3 * world_s / SEEDS:8.2f}{1e3 * protocol_s / SEEDS:10.2f}{1e3 * measure_s / SEEDS:9.2f}"
+            f"{total_ms:10.2f}{LIMITS_MS[name]:6}{transfers / SEEDS:11.0f}{1e9 * protocol_s / transfers:13.1f}",
+            flush=True,
+        )
+
+
+def grown(name: str, sensors: int) -> dict[str, float]:
+    """One run with so many sensors (and a tenth of it subscribers) at the density of the papers."""
+    side = math.sqrt(sensors / 100)
+    sets = [
+        f"sensors.count={sensors}",
+        f"subscribers.count={sensors // 10}",
+        f"field.width={200 * side} m",
+        f"field.height={200 * side} m",
+        f"field.cells={round(15 * side)}",
+    ]
+    serai.simulate(serai.load_scenario(name))
+    scenario = serai.load_scenario(name, sets)
+    begin = time.process_time()
+    run = serai.simulate(scenario)
+    spent = time.process_time() - begin
+    return {
+        "cpu_s": spent,
+        "events": len(run.world.event_sensor),
+        "transfers": int(run.ledger.transmissions.sum()),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "largest": int((run.world.communities.member_start[1:] - run.world.communities.member_start[:-1]).max()),
+    }
+
+
+def growth(sizes: tuple[int, ...]) -> None:
+    """The same density, more of everything: time, memory, and the exponents between the first and last size."""
+    print("\ngrowth at constant density, a tenth as many subscribers as sensors, 2 h, seed 0, one process each")
+    print(
+        f"{'':6}{'sensors':>8}{'CPU s':>9}{'events':>10}{'transfers':>12}{'us/event':>10}{'ns/transfer':>13}"
+        f"{'peak MiB':>10}{'largest community':>19}"
+    )
+    for name in PROTOCOLS:
+        rows = []
+        for sensors in sizes:
+            command = [sys.executable, __file__, "--grown", name, str(sensors)]
+            answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            row = json.loads(answer)
+            rows.append(row)
+            print(
+                f"{name:6}{sensors:8}{row['cpu_s']:9.3f}{row['events']:10}{row['transfers']:12}"
+                f"{1e6 * row['cpu_s'] / row['events']:10.1f}{1e9 * row['cpu_s'] / row['transfers']:13.1f}"
+                f"{row['peak_mib']:10.0f}{row['largest']:19}",
+                flush=True,
+            )
+        scale = math.log(sizes[-1] / sizes[0])
+        exponents = {key: math.log(rows[-1][key] / rows[0][key]) / scale for key in ("cpu_s", "events", "transfers")}
+        print(
+            f"{name:6}grows as n^{exponents['cpu_s']:.2f} in CPU time, n^{exponents['transfers']:.2f} in transfers: "
+            f"CPU per event n^{exponents['cpu_s'] - exponents['events']:.2f}, "
+            f"per transfer n^{exponents['cpu_s'] - exponents['transfers']:.2f}"
+        )
+
+
+def start_up() -> None:
+    """What a user waits for before anything happens: CPU of whole processes, the interpreter's own beside them."""
+    print("\nstart-up, CPU s of a whole process, best of 5")
+    for label, words in (
+        ("python -c pass", ["-c", "pass"]),
+        ("import serai", ["-c", "import serai"]),
+        ("serai --help", ["-m", "serai.cli", "--help"]),
+    ):
+        best = min(child_cpu_s([sys.executable, *words]) for _ in range(5))
+        print(f"  {label:16}{best:6.3f}")
+
+
+def child_cpu_s(command: list[str]) -> float:
+    """CPU seconds of a child process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    words.add_argument("--quick", action="store_true", help="sizes up to 1,000 sensors only")
+    words.add_argument("--grown", nargs=2, metavar=("PROTOCOL", "SENSORS"), help=argparse.SUPPRESS)
+    asked = words.parse_args()
+    if asked.grown:
+        print(json.dumps(grown(asked.grown[0], int(asked.grown[1]))))
+        return
+    print(machine())
+    start_up()
+    one_run()
+    growth(SIZES[:2] if asked.quick else SIZES)
+
+
+if __name__ == "__main__":
+    main()
