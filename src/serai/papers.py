@@ -46,11 +46,11 @@ PUBLISHED: Final[tuple[Published, ...]] = (
 
 KNOWN_MISSES: Final[dict[tuple[str, str], str]] = {
     ("dg", "lifetime_days"): (
-        "the published 6.04 d needs a busiest sensor with about twice the mean load;"
+        "DG's published lifetime of 6.04 d needs a busiest sensor with about twice the mean load;"
         " here it carries three and a half times as much"
     ),
     ("cet", "mean_delay_s"): (
-        "a pausing subscriber is silent here, in all three protocols alike; with"
+        "CET's published delay: a pausing subscriber is silent here, in all three protocols alike; with"
         " protocol.silent_while_pausing=false the delay fits, but the lifetime does not"
     ),
 }

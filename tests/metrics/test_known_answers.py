@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from serai.log import Run
 from serai.metrics import DEFINITIONS, Metrics, by_community, delay_cdf, jain, measure
 from tests.log import hand_made
 
@@ -224,10 +225,15 @@ def test_ceilings_only_on_request(lively):
     assert lively.as_dict()["ceiling_direct"] is None
 
 
+def audible_in_pauses() -> Run:
+    """The lively run under a scenario in which pausing subscribers are heard."""
+    return replace(hand_made.lively(), scenario=hand_made.scenario("ced", {"silent_while_pausing": False}))
+
+
 def test_ceilings():
     # Subscriber 0 walks from s0 (reach until 15 s) past s1 (until 25 s) to s2 (from 15 s on), wanting A1 < 5;
     # subscriber 1 stays at s2 and wants all.
-    run = hand_made.lively()
+    run = audible_in_pauses()
     metrics = measure(run, ceiling=True)
     # Direct and community: 0 -> event 0 (at 1 s), event 2 (at 15 s); 1 -> event 2 (at 10 s).
     assert metrics.ceiling_direct == metrics.ceiling_community == 3 / 5
@@ -238,7 +244,7 @@ def test_ceilings():
 
 
 def test_ceilings_of_a_run_that_ended_with_a_death():
-    run = hand_made.lively()
+    run = audible_in_pauses()
     dead = replace(run, ledger=run.ledger._replace(died_s=12.0))
     metrics = measure(dead, ceiling=True)
     assert metrics.wanted_pairs == 5

@@ -119,7 +119,7 @@ class CommunitySettings(BaseModel):
         "subscriber", description="Events are matched by the subscriber on receipt, or before they are sent."
     )
     silent_while_pausing: bool = setting(
-        True, description="A pausing subscriber is silent: nothing is sent towards it ('while moving ... Hello')."
+        True, description="A pausing subscriber is silent: nothing is sent towards it (4.1 a: 'while moving')."
     )
 
 
