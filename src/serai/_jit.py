@@ -111,7 +111,7 @@ def announced_compilation(group: str, stream: TextIO | None = None) -> Iterator[
     if kernels_are_warm(group):
         yield
         return
-    notice = "compiling kernels (once per version, about half a minute) ..."
+    notice = "compiling kernels (once per version, about a minute) ..."
     print(notice, file=stream or sys.stderr, flush=True)
     yield
     with suppress(OSError):  # then the notice comes once more; the run itself has succeeded

@@ -40,11 +40,12 @@ def simulate(
     """Run a scenario once. The same scenario, protocol and seed give the same run, on any machine."""
     if protocol is not None:
         scenario = scenario.with_protocol(protocol)
-    if until_death:
-        return simulate_until_death(scenario, seed, full_log)
-    world = build_world(scenario, seed)
-    ledger, full = run_protocol(world, scenario, order_key(seed), full_log)
-    return Run(scenario, scenario.protocol.name, seed, world, ledger, full)
+    with announced_compilation(scenario.protocol.name):
+        if until_death:
+            return simulate_until_death(scenario, seed, full_log)
+        world = build_world(scenario, seed)
+        ledger, full = run_protocol(world, scenario, order_key(seed), full_log)
+        return Run(scenario, scenario.protocol.name, seed, world, ledger, full)
 
 
 def simulate_until_death(scenario: Scenario, seed: int, full_log: bool) -> Run:
@@ -180,8 +181,7 @@ def run_protocol(
     """Let the scenario's protocol run over a world."""
     limits = limits_of(world, scenario, key, full_log, until_death)
     protocol = PROTOCOLS[scenario.protocol.name]
-    with announced_compilation(protocol.name):
-        field = protocol.simulate(world, limits, scenario.protocol)
+    field = protocol.simulate(world, limits, scenario.protocol)
     return ledger_of(world, field), full_log_of(field) if full_log else None
 
 

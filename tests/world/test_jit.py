@@ -66,7 +66,7 @@ def test_the_notice_comes_once(cold: Path) -> None:
     for _ in range(2):
         with announced_compilation("ced", said):
             pass
-    assert said.getvalue().splitlines() == ["compiling kernels (once per version, about half a minute) ..."]
+    assert said.getvalue().splitlines() == ["compiling kernels (once per version, about a minute) ..."]
     assert kernels_are_warm("ced")
     assert not kernels_are_warm("cet")
     assert [path.name for path in cold.iterdir()] == ["ced.compiled"]
