@@ -2,7 +2,7 @@
 
 A copy is touched at many fields at once (event, count, links), and the copies of a queue lie all over the pool: one
 record is one cache line, where one array per field would be eight. Records also keep the code readable:
-`copies[c].count += 1`. See docs/adr/0003.
+`copies[c].holder = sensor`. See docs/adr/0003.
 
 Links between records are indices; `NONE` ends a list. Pools (copies, receptions, transfers, drops) are
 grown between slots, never inside one: `short_of_room` asks at the start of a slot whether the worst case still fits.
