@@ -8,7 +8,6 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 from packaging.requirements import Requirement
@@ -62,11 +61,6 @@ def test_public_names_are_declared_to_type_checkers_and_loadable() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="simulat"):
         serai.simulat  # noqa: B018
-
-
-@pytest.mark.parametrize("before", ["", "import serai.simulate", "from serai.simulate import build_world"])
-def test_simulate_is_the_function_whatever_was_imported_before(before: str) -> None:
-    modules_after(f"import serai\n{before}\nassert type(serai.simulate).__name__ == {FunctionType.__name__!r}")
 
 
 def test_version_heads_the_changelog() -> None:

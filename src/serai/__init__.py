@@ -7,9 +7,7 @@
 The names below are the public ones. They are loaded when first used, so that `import serai` stays quick.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from serai.protocols import PROTOCOLS as PROTOCOLS
     from serai.scenario import Scenario as Scenario
     from serai.scenario import load_scenario as load_scenario
-    from serai.simulate import simulate as simulate
+    from serai.simulation import simulate as simulate
 
 __version__ = "0.1.0"
 
@@ -42,7 +40,7 @@ _HOME_OF = {
     "PROTOCOLS": "protocols",
     "Scenario": "scenario",
     "load_scenario": "scenario",
-    "simulate": "simulate",
+    "simulate": "simulation",
 }
 
 
@@ -56,14 +54,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return ["__version__", *_HOME_OF]
-
-
-class _Package(ModuleType):
-    """Keeps `serai.simulate` the function: Python would bind the submodule of that name over it."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

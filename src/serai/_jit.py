@@ -5,7 +5,8 @@ it. `kernel` marks a loop over arrays: compiled on first use, kept on disk. `ste
 for the simulation's inner loops, which allocate nothing.
 
 numba notices an edited kernel, but not an edited rule in *another* file: the old machine code would go on
-running. So the disk cache is a folder named by a hash of all our sources: new source, new folder.
+running. So the machine code of a module's kernels is kept in a folder named by a hash of the module and of
+all of ours that it imports, directly or not: new source, new folder.
 """
 
 import hashlib
@@ -15,8 +16,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -53,9 +55,11 @@ _NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 trailing_zeros: Any = _numbers.trailing_zeros  # an intrinsic: its Python signature is another
 
 _CONFIG: Any = numba.config  # its names are made at run time, out of a type checker's sight
+_PACKAGE = Path(__file__).resolve().parent
+_IMPORT = re.compile(r"^\s*(?:from|import) +(serai[\w.]*)(?: +import +(?:\(([^)]*)\)|([^\n(]*)))?", re.MULTILINE)
 _FOLDER_NAME = re.compile(r"kernels-[0-9a-f]{16}")
 _UNUSED_DAYS = 30
-_MOST_KEPT = 50  # whoever edits the sources makes a new folder of some megabytes with every edit
+_MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabytes with every edit
 
 
 def rule(function: _Function) -> _Function:
@@ -72,12 +76,14 @@ def step(function: _Function) -> _Function:
 
 def kernel(function: _Function) -> _Function:
     """Compile a loop over arrays on first use, and keep the machine code on disk."""
+    _keep_code_of(function)
     compiled: _Function = numba.njit(**_OPTIONS)(function)
     return compiled
 
 
 def engine(function: _Function) -> _Function:
     """A kernel that allocates nothing, for states of many arrays: see `_NO_ALLOCATION`."""
+    _keep_code_of(function)
     compiled: _Function = numba.njit(**_OPTIONS, **_NO_ALLOCATION)(function)
     return compiled
 
@@ -96,8 +102,8 @@ def _compiled_lowest_bit(bits: Any) -> Callable[[Any], Any]:
 
 
 def cache_folder() -> Path:
-    """Where the machine code of this source version is kept."""
-    return _FOLDER
+    """Where machine code is kept: one folder in it for each module with kernels, in each of its versions."""
+    return _ROOT
 
 
 def kernels_are_warm(group: str) -> bool:
@@ -119,41 +125,74 @@ def announced_compilation(group: str, stream: TextIO | None = None) -> Iterator[
 
 
 def _marker(group: str) -> Path:
-    return _FOLDER / f"{group}.compiled"
+    return _folder_of(frozenset(_PACKAGE.rglob("*.py"))) / f"{group}.compiled"
 
 
-def _source_stamp() -> str:
+def _keep_code_of(function: Callable[..., Any]) -> None:
+    """Make numba, which asks when a function is marked, keep its machine code in the folder of its sources."""
+    _CONFIG.CACHE_DIR = str(_folder_of(_closure(Path(function.__code__.co_filename))))
+
+
+@cache
+def _closure(source: Path) -> frozenset[Path]:
+    """The file and all of ours that it imports, directly or not: what its machine code may come from."""
+    found, waiting = set(), [source]
+    while waiting:
+        source = waiting.pop()
+        if source not in found:
+            found.add(source)
+            waiting += _imported(source)
+    return frozenset(found)
+
+
+@cache
+def _imported(source: Path) -> list[Path]:
+    """The files of ours that a source file names in its imports."""
+    names = []
+    for module, parenthesis, plain in _IMPORT.findall(source.read_text("utf-8")):
+        names += [module, *(f"{module}.{name}" for name in re.findall(r"\w+", parenthesis or plain))]
+    places = [_PACKAGE.parent.joinpath(*name.split(".")) for name in names]
+    return [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+
+
+@cache
+def _folder_of(sources: frozenset[Path]) -> Path:
+    """The folder of machine code that comes from these sources."""
+    folder = _ROOT / f"kernels-{_stamp(sources)}"
+    with suppress(OSError):  # a root that can no longer be written to: numba will say so
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)  # its date says when it was last used
+    return folder
+
+
+def _stamp(sources: Iterable[Path]) -> str:
     """A name for all that the machine code depends on besides the processor, which numba itself looks at."""
-    package = Path(__file__).resolve().parent
     stamp = hashlib.blake2b(digest_size=8)
     # The path counts because numba files code by path, the bounds check because numba's own key forgets it.
-    context = (str(package), numba.__version__, sys.version, bool(_CONFIG.BOUNDSCHECK))
+    context = (str(_PACKAGE), numba.__version__, sys.version, bool(_CONFIG.BOUNDSCHECK))
     stamp.update(repr(context).encode())
-    for source in sorted(package.rglob("*.py")):
+    for source in sorted(sources):
         text = source.read_bytes()
-        stamp.update(f"{source.relative_to(package).as_posix()} {len(text)}\n".encode())
+        stamp.update(f"{source} {len(text)}\n".encode())
         stamp.update(text)
     return stamp.hexdigest()
 
 
 def _cache_root() -> Path:
-    """The folder that holds one folder per source version: the user's choice, or the usual place."""
+    """The user's choice of a folder, or the usual place."""
     if chosen := os.environ.get("SERAI_CACHE_DIR"):
         return Path(chosen).absolute()
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        folder = Path(chosen).absolute()
-        # A parent process of ours has put its own folder there; this process may be another source version.
-        return folder.parent if _FOLDER_NAME.fullmatch(folder.name) else folder
+        return Path(chosen).absolute()
     if chosen := os.environ.get("XDG_CACHE_HOME"):
         return Path(chosen).absolute() / "serai"
     return Path.home() / ".cache" / "serai"
 
 
 def _usable(folder: Path) -> bool:
-    """Whether we can write to the folder, creating it if need be; its date says when it was last used."""
+    """Whether we can write to the folder, creating it if need be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
@@ -173,21 +212,20 @@ def _private_temporary_root() -> Path:
     return root if ours else Path(tempfile.mkdtemp(prefix="serai-"))
 
 
-def _choose_folder() -> Path:
-    """The folder of this source version: in the user's cache, or a temporary one if that is read-only."""
-    name = f"kernels-{_source_stamp()}"
+def _choose_root() -> Path:
+    """The user's cache, or a temporary folder if that is read-only."""
     try:
-        folder = _cache_root() / name
+        root = _cache_root()
     except RuntimeError:  # no home folder
-        return _private_temporary_root() / name
-    return folder if _usable(folder) else _private_temporary_root() / name
+        return _private_temporary_root()
+    return root if _usable(root) else _private_temporary_root()
 
 
-def _remove_unused(current: Path) -> None:
-    """Remove folders of other source versions: those not used for a month, and all but the latest few."""
+def _remove_unused(root: Path) -> None:
+    """Remove what was not used for a month, and all but the latest folders."""
     oldest = time.time() - _UNUSED_DAYS * 86_400
-    others = [folder for folder in current.parent.glob("kernels-*") if _FOLDER_NAME.fullmatch(folder.name)]
-    last_used = sorted(((_last_used(folder), folder) for folder in others if folder != current), reverse=True)
+    folders = [folder for folder in root.glob("kernels-*") if _FOLDER_NAME.fullmatch(folder.name)]
+    last_used = sorted(((_last_used(folder), folder) for folder in folders), reverse=True)
     for rank, (used, folder) in enumerate(last_used):
         if used < oldest or rank >= _MOST_KEPT:
             shutil.rmtree(folder, ignore_errors=True)
@@ -201,13 +239,5 @@ def _last_used(folder: Path) -> float:
         return 0.0
 
 
-def _use(folder: Path) -> None:
-    """Make numba keep its code in `folder`, in this process and in its children."""
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)  # numba reads it again whenever the environment changes
-    _CONFIG.CACHE_DIR = str(folder)
-
-
-_FOLDER = _choose_folder()
-_use(_FOLDER)
-_remove_unused(_FOLDER)
+_ROOT = _choose_root()
+_remove_unused(_ROOT)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from serai.metrics import measure
 from serai.papers import KNOWN_MISSES, METRICS, published
 from serai.scenario import load_scenario
-from serai.simulate import simulate
+from serai.simulation import simulate
 from serai.statistics import Estimate, estimate
 
 SCENARIOS: Final = ("ced", "cet", "dg")

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai import __version__
-from serai.engine.state import DROPS, TRANSFERS
+from serai.engine.field.state import DROPS, TRANSFERS
 from serai.errors import BadInput
-from serai.scenario import Scenario, parse_scenario, to_toml
+from serai.scenario import FieldScenario, parse_scenario, to_toml
 from serai.world import World
 from serai.world.contacts import contacts_by_cell, visits_of
 from serai.world.field import Grid, find_communities
@@ -87,7 +87,7 @@ class Transfers(NamedTuple):
     sender: Numbers
     receiver: Numbers
     addressee: Numbers  # the subscriber (as a node) the copy is on its way to, or -1
-    kind: Codes  # place in `serai.engine.state.TRANSFERS`
+    kind: Codes  # place in `serai.engine.field.state.TRANSFERS`
     outcome: Codes  # place in `OUTCOMES`
 
 
@@ -97,7 +97,7 @@ class Drops(NamedTuple):
     time_s: Times
     event: Numbers
     node: Numbers
-    reason: Codes  # place in `serai.engine.state.DROPS`
+    reason: Codes  # place in `serai.engine.field.state.DROPS`
 
 
 class FullLog(NamedTuple):
@@ -121,7 +121,7 @@ def _installed() -> dict[str, str]:
 class Run:
     """One simulated run: what was asked for, the world it happened in, and what happened."""
 
-    scenario: Scenario
+    scenario: FieldScenario
     protocol: str
     seed: int
     world: World
@@ -409,6 +409,8 @@ def read_run(folder: str | Path) -> Run:
     said = _read_description(place)
     tables = _read_tables(place, said["tables"])
     scenario = parse_scenario(said["scenario"], source=str(place / _RUN_FILE))
+    if not isinstance(scenario, FieldScenario):
+        raise BadInput(f"{place}: holds a run of {scenario.protocol.name}, which is no field protocol")
     return Run(
         scenario=scenario,
         protocol=said["protocol"],
@@ -486,7 +488,7 @@ def _signature(schema: pa.Schema) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in zip(schema.names, kinds, strict=True))
 
 
-def _world_from(scenario: Scenario, attributes: tuple[str, ...], tables: Mapping[str, pa.Table]) -> World:
+def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Mapping[str, pa.Table]) -> World:
     """The world of a run: what was drawn comes from the tables, what follows from it is worked out again."""
     nodes, events, subscriptions = tables["nodes"], tables["events"], tables["subscriptions"]
     place = scenario.field

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from serai.demo import Row
     from serai.doctor import Check
     from serai.protocols import Protocol
-    from serai.scenario import Scenario
 
 _WIDTH: Final = 80
 
@@ -25,22 +24,6 @@ _WIDTH: Final = 80
 def seeds_of(count: int) -> str:
     """The number of seeds in words: 20 seeds, 1 seed."""
     return f"{count} seed{'s' if count > 1 else ''}"
-
-
-def world_line(scenario: Scenario) -> str:
-    """A scenario in one line: what stands where, who walks, for how long."""
-    from serai.units import TIME, format_quantity
-
-    field = scenario.field
-    return (
-        f"{_sensors(scenario)} · {field.width_m:g} x {field.height_m:g} m"
-        f" · {scenario.subscribers.count} subscribers · {format_quantity(float(scenario.duration_s), TIME)}"
-    )
-
-
-def _sensors(scenario: Scenario) -> str:
-    file = scenario.sensors.file
-    return f"sensors of {file.name}" if file else f"{scenario.sensors.count} sensors"
 
 
 # One run

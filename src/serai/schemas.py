@@ -163,4 +163,7 @@ METRICS = pa.schema(
         *_where_defined("ceiling_direct_delay_s", "ceiling_community_delay_s", "ceiling_epidemic_delay_s"),
     ]
 )
-"""One row per run; `serai.metrics.DEFINITIONS` says what each column is. Null: the run has no such metric."""
+"""One row per run in a field; `serai.metrics.DEFINITIONS` explains each column. Null: the run has no such metric."""
+
+METRICS_OF = {"field": METRICS}
+"""The schema of a row of metrics, for each kind of network."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 Run = Callable[..., Any]
-SIMULATE = import_module("serai.simulate")  # the module; `serai.simulate` is the function
+SIMULATION = import_module("serai.simulation")
 
 # arguments, words of the message
 BAD_ARGUMENTS = {
@@ -111,7 +111,7 @@ def test_an_out_that_cannot_be_used_is_refused_before_anything_runs(
     (tmp_path / "full").mkdir()
     (tmp_path / "full/precious").write_text("mine")
     (tmp_path / "a-file").write_text("mine")
-    monkeypatch.setattr(SIMULATE, "simulate", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr(SIMULATION, "simulate", lambda *_, **__: pytest.fail("it ran"))
     before = sorted(tmp_path.rglob("*"))
     check_refused(serai("run", "ced", "--out", out), [out])
     assert sorted(tmp_path.rglob("*")) == before

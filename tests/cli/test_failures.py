@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import SERAI, environment
 
 Run = Callable[..., Any]
-SIMULATE = import_module("serai.simulate")  # the module; `serai.simulate` is the function
+SIMULATION = import_module("serai.simulation")
 SMALL = ("--set", "duration=10 min", "--set", "sensors.count=20", "--set", "events.quiet=0 s")
 
 
@@ -24,7 +24,7 @@ def raises(error: BaseException) -> Callable[..., None]:
 
 
 def test_a_bug_says_so_and_exits_1(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SIMULATE, "simulate", raises(ZeroDivisionError("by zero")))
+    monkeypatch.setattr(SIMULATION, "simulate", raises(ZeroDivisionError("by zero")))
     answer = serai("run", "ced")
     assert (answer.code, answer.out) == (1, "")
     assert "bug in serai" in answer.err
@@ -33,7 +33,7 @@ def test_a_bug_says_so_and_exits_1(serai: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_bug_shows_its_traceback_on_request(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SIMULATE, "simulate", raises(ZeroDivisionError("by zero")))
+    monkeypatch.setattr(SIMULATION, "simulate", raises(ZeroDivisionError("by zero")))
     monkeypatch.setenv("SERAI_DEBUG", "1")
     answer = serai("run", "ced")
     assert answer.code == 1
@@ -46,7 +46,7 @@ def test_a_bug_shows_its_traceback_on_request(serai: Run, monkeypatch: pytest.Mo
 def test_what_the_machine_cannot_do_is_no_bug(
     serai: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, word: str
 ) -> None:
-    monkeypatch.setattr(SIMULATE, "simulate", raises(error))
+    monkeypatch.setattr(SIMULATION, "simulate", raises(error))
     answer = serai("run", "ced")
     assert (answer.code, answer.out) == (1, "")
     assert word in answer.err

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import serai
 from serai.engine import energy
 from serai.protocols import PROTOCOLS
-from serai.scenario.sections import RadioSection
-from serai.simulate import build_world, order_key
+from serai.scenario.field import RadioSection
+from serai.simulation.field import build_world, order_key
 from tests.differential.worlds import Case, cases, product_records
 from tests.naive import play
 from tests.naive.field import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj

@@ -6,8 +6,8 @@ import pytest
 
 import serai
 from serai._jit import kernel, lowest_bit
-from serai.engine import setup
-from serai.engine.state import BITS
+from serai.engine.field import setup
+from serai.engine.field.state import BITS
 from serai.world.field import Grid
 from tests.differential.test_field_protocols import assert_same
 from tests.differential.worlds import Shape, make_case, product_records

@@ -15,10 +15,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from serai.engine.state import DROPS, TRANSFERS
+from serai.engine.field.state import DROPS, TRANSFERS
 from serai.log import OUTCOMES, FullLog, Ledger
-from serai.scenario import Scenario
-from serai.simulate import run_protocol
+from serai.scenario import FieldScenario
+from serai.simulation.field import run_protocol
 from serai.world import World
 from serai.world.contacts import visits_of
 from serai.world.field import Grid, find_communities
@@ -34,7 +34,7 @@ class Case(NamedTuple):
     """A world, what to do in it, and the key of its random orders."""
 
     world: World
-    scenario: Scenario
+    scenario: FieldScenario
     key: int
 
 
@@ -118,7 +118,7 @@ def tracks_from(walks: Sequence[Walk]) -> Tracks:
     return Tracks(start, *points.T.copy())
 
 
-def build_scenario(world: World, slots: int, protocol: dict[str, Any], **sections: dict[str, Any]) -> Scenario:
+def build_scenario(world: World, slots: int, protocol: dict[str, Any], **sections: dict[str, Any]) -> FieldScenario:
     """A scenario that fits the world; sections as in a scenario file, over what the papers have."""
     domain = {"kind": "real", "low": 0, "high": 10}
     given: dict[str, dict[str, Any]] = {
@@ -135,13 +135,13 @@ def build_scenario(world: World, slots: int, protocol: dict[str, Any], **section
     }
     for name, section in sections.items():
         given[name] = given.get(name, {}) | section
-    return Scenario.model_validate({"title": "a small world", "duration": f"{slots} s", **given})
+    return FieldScenario.model_validate({"title": "a small world", "duration": f"{slots} s", **given})
 
 
 # --- What the product says, in the twins' words -------------------------------------------------------------
 
 
-def product_records(world: World, scenario: Scenario, key: int) -> Records:
+def product_records(world: World, scenario: FieldScenario, key: int) -> Records:
     """What the compiled protocol does in the world, with the full log."""
     ledger, full = run_protocol(world, scenario, key, True)
     assert full is not None
@@ -180,7 +180,7 @@ def rows_of(columns: Sequence[NDArray[np.integer[Any]]]) -> Iterator[tuple[int, 
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
-IMPLEMENTATIONS: dict[str, Callable[[World, Scenario, int], Records]] = {
+IMPLEMENTATIONS: dict[str, Callable[[World, FieldScenario, int], Records]] = {
     "naive": play,
     "product": product_records,
 }

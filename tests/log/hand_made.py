@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from serai.log import Drops, FullLog, Ledger, Run, Transfers
-from serai.scenario import Scenario
+from serai.scenario import FieldScenario
 from serai.world import World
 from serai.world.contacts import visits_of
 from serai.world.field import Grid, find_communities
@@ -25,7 +25,7 @@ Reception = tuple[int, int, int, bool]
 """(event, subscriber, time, wanted)"""
 
 
-def scenario(protocol: str = "ced", settings: dict[str, Any] = {}, **sections: Any) -> Scenario:  # noqa: B006
+def scenario(protocol: str = "ced", settings: dict[str, Any] = {}, **sections: Any) -> FieldScenario:  # noqa: B006
     """A minute in the field of the drawing; `settings` of the protocol and `sections` are TOML values."""
     said: dict[str, Any] = {
         "duration": "60 s",
@@ -40,7 +40,7 @@ def scenario(protocol: str = "ced", settings: dict[str, Any] = {}, **sections: A
         "subscriptions": {"where": ["A1 < 5", "A1 < 100"]},
         "protocol": {"name": protocol, **settings},
     }
-    return Scenario.model_validate(said | sections)
+    return FieldScenario.model_validate(said | sections)
 
 
 def world(
@@ -101,7 +101,7 @@ def ledger(of: World, receptions: list[Reception] = [], **changes: Any) -> Ledge
     return blank._replace(**(changes | arrays))
 
 
-def run(of: World, entries: Ledger, settings: Scenario | None = None, full: FullLog | None = None) -> Run:
+def run(of: World, entries: Ledger, settings: FieldScenario | None = None, full: FullLog | None = None) -> Run:
     """A run with seed 7."""
     settings = settings or scenario()
     return Run(settings, settings.protocol.name, 7, of, entries, full, dict(VERSIONS))

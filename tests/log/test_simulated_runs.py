@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from serai.engine.state import DROPS, TRANSFERS
+from serai.engine.field.state import DROPS, TRANSFERS
 from serai.log import OUTCOMES, Ledger, Run, read_run, write_run
 from serai.metrics import aggregate_full_log, measure
 from serai.scenario import load_scenario
-from serai.simulate import simulate
+from serai.simulation import simulate
 
 SMALL = (
     "duration=20 min",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from serai.scenario import Scenario
-from serai.scenario.sections import RadioSection
+from serai.scenario.field import RadioSection
 from serai.world import World
 from serai.world.field import Grid
 

@@ -11,7 +11,7 @@ from hypothesis import given
 import serai
 from serai.protocols import PROTOCOLS
 from serai.scenario import Scenario
-from serai.simulate import run_protocol
+from serai.simulation.field import run_protocol
 from serai.world import World
 from serai.world.field import Grid
 from tests.differential.worlds import (

@@ -9,7 +9,8 @@ import pytest
 from serai.content import Attribute, parse, parse_template
 from serai.errors import BadScenario, BadSubscription
 from serai.scenario import parse_scenario
-from serai.scenario.sections import AttributeTable, Scenario, keys_of, known_keys
+from serai.scenario.field import FieldScenario
+from serai.scenario.section import AttributeTable, keys_of, known_keys
 from serai.units import DIMENSIONS, Quantity
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,8 +41,8 @@ def default_of(field):
 
 
 def expected_keys():
-    keys = {key: field for key, field in known_keys([]).items() if key not in keys_of(Scenario)}
-    keys |= {key: keys_of(Scenario)[key] for key in ("title", "name", "duration")}
+    keys = {key: field for key, field in known_keys(FieldScenario, []).items() if key not in keys_of(FieldScenario)}
+    keys |= {key: keys_of(FieldScenario)[key] for key in ("title", "name", "duration")}
     keys |= {f"events.attributes.{key}": field for key, field in keys_of(AttributeTable).items()}
     del keys["events.attributes"]  # has a chapter of its own
     return keys

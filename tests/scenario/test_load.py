@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from serai.content import Attribute
 from serai.errors import BadInput, BadScenario
-from serai.scenario import Scenario, builtin_names, builtin_text, load_scenario, parse_scenario
+from serai.scenario import FieldScenario, builtin_names, builtin_text, load_scenario, parse_scenario
 
 REAL = (Attribute("A1", "real", 0.0, 10.0), Attribute("A2", "real", 0.0, 10.0))
 INTEGER = (Attribute("A1", "integer", 0.0, 10.0), Attribute("A2", "integer", 0.0, 10.0))
@@ -222,5 +222,5 @@ def test_the_text_of_a_built_in_scenario():
 
 
 def test_the_object_can_be_made_from_data_alone():
-    scenario = Scenario.model_validate({"field": {"width": "1 km"}})
+    scenario = FieldScenario.model_validate({"field": {"width": "1 km"}})
     assert scenario.field.width_m == 1000.0

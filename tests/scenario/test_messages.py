@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from serai.errors import BadInput, BadScenario
 from serai.protocols import PROTOCOLS
 from serai.scenario import load_scenario, parse_scenario
-from serai.scenario.sections import known_keys
+from serai.scenario.field import FieldScenario
+from serai.scenario.section import known_keys
 
 
 def problems_of(text, overrides=(), protocol=None):
@@ -354,7 +355,7 @@ ANYTHING = st.recursive(
     ),
     max_leaves=6,
 )
-KEYS = st.sampled_from([*known_keys(), "events.attributes.A1", "field.x", "x", "sensors.count.x"])
+KEYS = st.sampled_from([*known_keys(FieldScenario), "events.attributes.A1", "field.x", "x", "sensors.count.x"])
 
 
 @given(st.dictionaries(KEYS, ANYTHING, max_size=5), st.sampled_from([None, *PROTOCOLS]))

@@ -18,7 +18,8 @@ from serai.scenario import (
     scenario_schema,
     to_toml,
 )
-from serai.scenario.sections import known_keys
+from serai.scenario.kinds import SCENARIOS
+from serai.scenario.section import known_keys
 
 
 @pytest.mark.parametrize("name", builtin_names())
@@ -70,7 +71,7 @@ def test_every_key_is_written_out():
         written = {key for key, value in data.items()} | {
             f"{table}.{key}" for table, values in data.items() if isinstance(values, dict) for key in values
         }
-        assert written == set(known_keys([protocol.name])) - {"sensors.file"}
+        assert written == set(known_keys(SCENARIOS[protocol.network], [protocol.name])) - {"sensors.file"}
 
 
 def test_a_file_of_positions_is_written_instead_of_a_count(tmp_path):

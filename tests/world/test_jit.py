@@ -5,12 +5,13 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from serai import _jit
-from serai._jit import announced_compilation, cache_folder, kernel, kernels_are_warm, rule
+from serai._jit import announced_compilation, kernel, kernels_are_warm, rule
 
 SOURCES = Path(_jit.__file__).parents[1]
 
@@ -29,11 +30,13 @@ def chosen_folder(**environment: str) -> Path:
 
 
 @pytest.fixture
-def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache folder, and kernels that are compiled."""
-    monkeypatch.setattr(_jit, "_FOLDER", tmp_path)
+    monkeypatch.setattr(_jit, "_ROOT", tmp_path)
+    _jit._folder_of.cache_clear()
     monkeypatch.setattr(_jit._CONFIG, "DISABLE_JIT", 0)
-    return tmp_path
+    yield tmp_path
+    _jit._folder_of.cache_clear()
 
 
 def test_a_rule_and_a_kernel_compute() -> None:
@@ -69,7 +72,7 @@ def test_the_notice_comes_once(cold: Path) -> None:
     assert said.getvalue().splitlines() == ["compiling kernels (once per version, about a minute) ..."]
     assert kernels_are_warm("ced")
     assert not kernels_are_warm("cet")
-    assert [path.name for path in cold.iterdir()] == ["ced.compiled"]
+    assert [path.name for path in cold.glob("*/*")] == ["ced.compiled"]
 
 
 def test_the_notice_goes_to_stderr(cold: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,24 +97,43 @@ def test_nothing_is_announced_when_nothing_is_compiled(cold: Path, monkeypatch: 
     assert said.getvalue() == ""
 
 
-def test_numba_knows_the_folder() -> None:
-    assert _jit._FOLDER_NAME.fullmatch(cache_folder().name)
-    assert os.environ["NUMBA_CACHE_DIR"] == str(cache_folder())
-    assert str(cache_folder()) == _jit._CONFIG.CACHE_DIR
+def test_machine_code_is_kept_by_the_sources_it_comes_from(cold: Path) -> None:
+    @kernel
+    def answer() -> int:
+        return 42
+
+    assert answer() == 42
+    (folder,) = cold.iterdir()
+    assert folder == _jit._folder_of(_jit._closure(Path(__file__)))
+    assert list(folder.rglob("*.nbi"))
+
+
+def test_what_a_source_imports_counts_and_nothing_else() -> None:
+    package = SOURCES / "serai"
+    closure = _jit._closure(package / "protocols" / "ced.py")
+    assert {package / "_jit.py", package / "engine" / "order.py", package / "engine" / "field" / "queues.py"} <= closure
+    assert not {package / "protocols" / "cet.py", package / "log.py", package / "cli" / "__init__.py"} & closure
+
+
+def test_every_way_to_import_is_seen(tmp_path: Path) -> None:
+    source = tmp_path / "some.py"
+    source.write_text(
+        "import serai.units\nfrom serai.world import (\n    field,\n    mobility,\n)\nfrom serai import errors\n"
+    )
+    seen = {path.relative_to(SOURCES / "serai").as_posix() for path in _jit._imported(source)}
+    assert {"units.py", "world/field.py", "world/mobility.py", "errors.py"} <= seen
 
 
 def test_a_changed_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
-    source = tmp_path / "world" / "field.py"
-    source.parent.mkdir()
-    stamps = [_jit._source_stamp()]
+    source = tmp_path / "field.py"
+    stamps = [_jit._stamp([])]
     for text in ("a = 1", "a = 2"):
         source.write_text(text)
-        stamps.append(_jit._source_stamp())
-    source.rename(tmp_path / "field.py")
-    stamps.append(_jit._source_stamp())
+        stamps.append(_jit._stamp([source]))
+    source = source.rename(tmp_path / "moved.py")
+    stamps.append(_jit._stamp([source]))
     monkeypatch.setattr(_jit._CONFIG, "BOUNDSCHECK", not _jit._CONFIG.BOUNDSCHECK)
-    stamps.append(_jit._source_stamp())
+    stamps.append(_jit._stamp([source]))
     assert len(set(stamps)) == 5
 
 
@@ -119,32 +141,25 @@ def test_the_stamp_is_cheap() -> None:
     seconds = []
     for _ in range(5):
         begin = time.process_time()
-        _jit._source_stamp()
+        _jit._stamp((SOURCES / "serai").rglob("*.py"))
         seconds.append(time.process_time() - begin)
-    assert min(seconds) < 5e-3
+    assert min(seconds) < 10e-3
 
 
 def test_where_the_folder_is(tmp_path: Path) -> None:
     home, xdg, numba, ours = (tmp_path / name for name in ("home", "xdg", "numba", "ours"))
-    assert chosen_folder(HOME=str(home)).parent == home / ".cache" / "serai"
-    assert chosen_folder(HOME=str(home), XDG_CACHE_HOME=str(xdg)).parent == xdg / "serai"
-    assert chosen_folder(NUMBA_CACHE_DIR=str(numba)).parent == numba
-    assert chosen_folder(NUMBA_CACHE_DIR=str(numba), SERAI_CACHE_DIR=str(ours)).parent == ours
-
-
-def test_a_child_process_uses_the_folder_of_its_own_sources(tmp_path: Path) -> None:
-    of_another_version = tmp_path / "kernels-0123456789abcdef"
-    found = chosen_folder(NUMBA_CACHE_DIR=str(of_another_version))
-    assert found.parent == tmp_path
-    assert found != of_another_version
+    assert chosen_folder(HOME=str(home)) == home / ".cache" / "serai"
+    assert chosen_folder(HOME=str(home), XDG_CACHE_HOME=str(xdg)) == xdg / "serai"
+    assert chosen_folder(NUMBA_CACHE_DIR=str(numba)) == numba
+    assert chosen_folder(NUMBA_CACHE_DIR=str(numba), SERAI_CACHE_DIR=str(ours)) == ours
 
 
 def test_a_cache_that_cannot_be_written_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     found = chosen_folder(SERAI_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path))
-    assert found.parent.parent == tmp_path
+    assert found.parent == tmp_path
     assert found.is_dir()
-    assert found.parent.stat().st_mode & 0o077 == 0  # nobody else can put machine code there
+    assert found.stat().st_mode & 0o077 == 0  # nobody else can put machine code there
 
 
 def test_a_strangers_temporary_folder_is_not_used(tmp_path: Path) -> None:
@@ -152,7 +167,7 @@ def test_a_strangers_temporary_folder_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"serai-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     found = chosen_folder(SERAI_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path))
-    assert found.parent.name not in ("elsewhere", f"serai-{os.getuid()}")
+    assert found.name not in ("elsewhere", f"serai-{os.getuid()}")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -165,6 +180,6 @@ def test_old_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         os.utime(folder, (now - age_days * 86_400,) * 2)
     (tmp_path / "kernels-of-mine").mkdir()
     os.utime(tmp_path / "kernels-of-mine", (0, 0))
-    _jit._remove_unused(tmp_path / f"kernels-{3:016x}")
+    _jit._remove_unused(tmp_path)
     left = sorted(path.name[-1] for path in tmp_path.iterdir())
-    assert left == ["0", "1", "3", "e"]  # the two latest, the current one, and what is not ours
+    assert left == ["0", "1", "e"]  # the two latest, and what is not ours

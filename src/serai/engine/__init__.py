@@ -1,1 +1,1 @@
-"""What every field protocol is built from: state, queues, transmissions, energy; compiled, and knowing no protocol."""
+"""The loops that drive protocols over a world: one small engine for each kind of network, and what they share."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from serai.engine.state import Field, Limits
+from serai.engine.field.state import Field, Limits
 from serai.protocols import ced, cet, dg
 from serai.world import World
 
@@ -16,6 +16,8 @@ class Protocol:
     """What the rest of serai needs to know of a protocol."""
 
     name: str
+    network: Literal["field"]
+    """The kind of network it runs on; each kind has its own engine, scenario and metrics."""
     title: str
     paper: str
     settings: type[BaseModel]
@@ -27,8 +29,17 @@ class Protocol:
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
     for protocol in (
-        Protocol("dg", "direct gathering", dg.PAPER, dg.Settings, dg.simulate, "per-event"),
-        Protocol("ced", "community-based event delivery", ced.PAPER, ced.Settings, ced.simulate, "per-reception"),
-        Protocol("cet", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"),
+        Protocol("dg", "field", "direct gathering", dg.PAPER, dg.Settings, dg.simulate, "per-event"),
+        Protocol(
+            "ced", "field", "community-based event delivery", ced.PAPER, ced.Settings, ced.simulate, "per-reception"
+        ),
+        Protocol(
+            "cet", "field", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"
+        ),
     )
 }
+
+
+def protocols_of(network: str) -> list[str]:
+    """The names of the protocols that run on one kind of network."""
+    return [protocol.name for protocol in PROTOCOLS.values() if protocol.network == network]

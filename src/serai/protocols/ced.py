@@ -6,17 +6,17 @@ Tolerant Sensor Networks. Sensors 2009, 9(10), 7580-7594.
 Where to find what, in the paper's order:
 
     3    network model: cells, communities, loners      serai.world
-    4.1  (a) Hello                                      serai.engine.slots.step_into
+    4.1  (a) Hello                                      serai.engine.field.slots.step_into
          (b) first contact, PATH                        meet, welcome, announce
          (c) changed path                               meet
          (d) the set Z                                  mark_zone
          the routing graph (Fig. 2)                     draw_layers
          forwarding, evenly over the relays (Fig. 3)    take_turn, choose_relay, forward
          loner nodes                                    a community of one: its sensor is always in Z
-         matching at the subscriber                     serai.engine.ledger.receive
+         matching at the subscriber                     serai.engine.field.ledger.receive
     4.2  A survival time                                the age of an event: expire
          B successful delivery time                     send_stored
-         C queue order, drops, full queue (Fig. 5)      serai.engine.queues.goes_first, send_stored, expire, forward
+         C queue order, drops, full queue (Fig. 5)      engine.field.queues.goes_first, send_stored, expire, forward
 
 The rules in words, with everything the paper leaves open, are in docs/field.md; each open point is a setting below.
 """
@@ -28,8 +28,8 @@ from pydantic import Field as setting
 
 from serai._jit import engine, step
 from serai.content import matches
-from serai.engine.control import first_death
-from serai.engine.ledger import (
+from serai.engine.field.control import first_death
+from serai.engine.field.ledger import (
     locate,
     log_drop,
     log_transfer,
@@ -38,7 +38,7 @@ from serai.engine.ledger import (
     send_to_sensor,
     send_to_subscriber,
 )
-from serai.engine.queues import (
+from serai.engine.field.queues import (
     bury,
     count_of,
     discard,
@@ -49,7 +49,7 @@ from serai.engine.queues import (
     rank_of,
     remove_stored,
 )
-from serai.engine.sessions import (
+from serai.engine.field.sessions import (
     address,
     close_session,
     find_session,
@@ -67,9 +67,9 @@ from serai.engine.sessions import (
     take_first,
     unmake_due,
 )
-from serai.engine.setup import drive, lay_out
-from serai.engine.slots import AFTER_ALL, births_left, set_clock, short_of_room, step_into, visits_left
-from serai.engine.state import (
+from serai.engine.field.setup import drive, lay_out
+from serai.engine.field.slots import AFTER_ALL, births_left, set_clock, short_of_room, step_into, visits_left
+from serai.engine.field.state import (
     DEAD,
     EXPIRED,
     FULL,
@@ -84,7 +84,7 @@ from serai.engine.state import (
     Limits,
     in_touch,
 )
-from serai.engine.turns import call_next_line, line_up, pop_place, sensor_at
+from serai.engine.field.turns import call_next_line, line_up, pop_place, sensor_at
 from serai.world import World
 from serai.world.contacts import path_cells
 

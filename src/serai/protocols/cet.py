@@ -22,14 +22,14 @@ from typing import Literal, NamedTuple
 from pydantic import Field as setting
 
 from serai._jit import engine, step
-from serai.engine.control import energy_left_pj, first_death
 from serai.engine.energy import distance, receive_pj, transmit_pj
-from serai.engine.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
-from serai.engine.queues import new_copy
-from serai.engine.sessions import find_session, unmake_due
-from serai.engine.setup import drive, lay_out
-from serai.engine.slots import short_of_room
-from serai.engine.state import FULL, NONE, PLACEMENT, RETURN, STORED, Field, Limits, in_touch
+from serai.engine.field.control import energy_left_pj, first_death
+from serai.engine.field.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
+from serai.engine.field.queues import new_copy
+from serai.engine.field.sessions import find_session, unmake_due
+from serai.engine.field.setup import drive, lay_out
+from serai.engine.field.slots import short_of_room
+from serai.engine.field.state import FULL, NONE, PLACEMENT, RETURN, STORED, Field, Limits, in_touch
 from serai.protocols import ced
 from serai.units import Joules
 from serai.world import World

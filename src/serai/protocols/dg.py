@@ -20,12 +20,12 @@ from pydantic import Field as setting
 
 from serai._jit import engine, step
 from serai.content import matches
-from serai.engine.control import first_death
-from serai.engine.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
+from serai.engine.field.control import first_death
+from serai.engine.field.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
+from serai.engine.field.setup import drive, lay_out, sensors_in_touch
+from serai.engine.field.slots import births_left, set_clock, short_of_room, step_into, visits_left
+from serai.engine.field.state import EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
 from serai.engine.order import contact_rank
-from serai.engine.setup import drive, lay_out, sensors_in_touch
-from serai.engine.slots import births_left, set_clock, short_of_room, step_into, visits_left
-from serai.engine.state import EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
 from serai.world import World
 
 PAPER = "baseline of CED (Sensors 2009) and CET (Journal of Software 2010)"

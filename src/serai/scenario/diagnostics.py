@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from serai.errors import BadScenario, Problem
+from serai.scenario.kinds import kind_of
 from serai.scenario.locate import KeyPath, Place, Span, locate
-from serai.scenario.sections import Scenario
-from serai.scenario.wording import bad_protocol, dotted, in_words, unknown_key
+from serai.scenario.section import Scenario
+from serai.scenario.wording import bad_protocol, dotted, in_words, unknown_key, value_at
 
 
 class Sources:
@@ -92,7 +93,7 @@ def validated(raw: Mapping[str, Any], sources: Sources, found: Iterable[Problem]
     scenario = None
     while scenario is None:
         try:
-            scenario = Scenario.model_validate(rest, strict=True)
+            scenario = kind_of(rest).model_validate(rest, strict=True)
         except ValidationError as error:
             complaints = [_Complaint(details, rest) for details in error.errors(include_url=False)]
             problems += [c.problem(sources) for c in complaints if not c.depends_on(removed)]
@@ -118,22 +119,13 @@ def _take_out(rest: dict[str, Any], complaint: _Complaint, removed: set[KeyPath]
             path = path[:-1]
         if path and _is_in(rest, path):
             removed.add(path)
-            del _value_at(rest, path[:-1])[path[-1]]
+            del value_at(rest, path[:-1])[path[-1]]
     return len(removed) > before
 
 
 def _is_in(data: Mapping[str, Any], path: KeyPath) -> bool:
-    table = _value_at(data, path[:-1])
+    table = value_at(data, path[:-1])
     return isinstance(table, dict) and path[-1] in table
-
-
-def _value_at(data: Any, path: KeyPath) -> Any:
-    for part in path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
 
 
 class _Complaint:
@@ -156,7 +148,7 @@ class _Complaint:
         """The location as it is in the data, where a single value may stand for a list."""
         path: KeyPath = ()
         for part in location:
-            inside = _value_at(self.data, path)
+            inside = value_at(self.data, path)
             if isinstance(inside, list):
                 path = (*path, int(part))
             elif isinstance(inside, dict) or inside is None:
@@ -177,8 +169,7 @@ class _Complaint:
             table = self.data["protocol"]
             path = ("protocol", "name") if isinstance(table, dict) else self.path
             return sources.problem(path, bad_protocol(table))
-        value = _value_at(self.data, self.path)
-        return sources.problem(self.path, in_words(self.kind, self.said, self.context, self.path, value))
+        return sources.problem(self.path, in_words(self.kind, self.said, self.context, self.path, self.data))
 
     def _clash(self, sources: Sources) -> Problem:
         """Points at the first of the clashing keys that the user wrote, rather than at a default."""

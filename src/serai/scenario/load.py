@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from serai.errors import BadInput, BadScenario, Problem, did_you_mean
 from serai.protocols import PROTOCOLS
 from serai.scenario.diagnostics import Sources, validated
-from serai.scenario.locate import KeyPath
-from serai.scenario.sections import DEFAULT_PROTOCOL, Scenario, switch_protocol
-from serai.scenario.wording import dotted
+from serai.scenario.kinds import kind_of
+from serai.scenario.section import DEFAULT_PROTOCOL, Scenario, check_protocol, switch_protocol
+from serai.scenario.wording import dotted, value_at
 
 Overrides = Sequence[str] | Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str |
         path = _existing(source)
         draft, folder = _Draft(_read(path), str(source), path.stem), path.parent
     draft.change(overrides, protocol)
-    draft.place_sensor_file(folder)
+    draft.place_files(folder)
     return draft.scenario()
 
 
@@ -54,7 +54,7 @@ def parse_scenario(
 ) -> Scenario:
     """The scenario that a TOML text says; messages call the text `source`.
 
-    Unlike `load_scenario` this does not ask for the file of sensor positions, which may have gone since.
+    Unlike `load_scenario` this does not ask for the files that it names, which may have gone since.
     """
     draft = _Draft(text, source, "scenario")
     draft.change(overrides, protocol)
@@ -90,18 +90,17 @@ class _Draft:
         for change in changes:
             self._put(change)
 
-    def place_sensor_file(self, folder: Path) -> None:
-        """Take a relative `sensors.file` as seen from `folder`, and see that it is there."""
-        key: KeyPath = ("sensors", "file")
-        sensors = self.data.get("sensors")
-        file = sensors.get("file") if isinstance(sensors, dict) else None
-        if not isinstance(sensors, dict) or not isinstance(file, str | Path) or not str(file):
-            return
-        if key in self.sources.changes:
-            folder = Path()  # written on the command line, so seen from there
-        sensors["file"] = str((folder / file).absolute())
-        if not Path(sensors["file"]).is_file():
-            self.problems.append(self.sources.problem(key, f"no such file: {sensors['file']}"))
+    def place_files(self, folder: Path) -> None:
+        """Take the files that are named by relative paths as seen from `folder`, and see that they are there."""
+        for key in kind_of(self.data).FILES:
+            table = value_at(self.data, key[:-1])
+            file = table.get(key[-1]) if isinstance(table, dict) else None
+            if not isinstance(file, str | Path) or not str(file):
+                continue
+            seen_from = Path() if key in self.sources.changes else folder  # written on the command line
+            table[key[-1]] = str((seen_from / file).absolute())
+            if not Path(table[key[-1]]).is_file():
+                self.problems.append(self.sources.problem(key, f"no such file: {table[key[-1]]}"))
 
     def scenario(self) -> Scenario:
         """The scenario, or else all its problems at once."""
@@ -111,8 +110,9 @@ class _Draft:
         """Put the settings of protocol `name`, if given, in place of those of the protocol that is there."""
         table = self.data.setdefault("protocol", {})
         old = table.setdefault("name", name or DEFAULT_PROTOCOL) if isinstance(table, dict) else None
-        if name in (None, old) or old not in list(PROTOCOLS):
+        if name is None or name == old or old not in list(PROTOCOLS):
             return
+        check_protocol(name, PROTOCOLS[old].network)
         try:
             settings = PROTOCOLS[old].settings.model_validate(table, strict=True)
         except ValidationError:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from serai.errors import did_you_mean, nearest
 from serai.protocols import PROTOCOLS
+from serai.scenario.kinds import kind_of
 from serai.scenario.locate import KeyPath
-from serai.scenario.sections import AttributeTable, Scenario, keys_of, known_keys
+from serai.scenario.section import AttributeTable, keys_of, known_keys
 from serai.units import Quantity
 
 # Words of the papers, and of other simulators, for what is called otherwise here.
@@ -34,13 +37,24 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
-def in_words(kind: str, said: str, context: Mapping[str, Any], path: KeyPath, value: object) -> str:
-    """What is wrong with a value, given the validator's error; its own words if there are no better ones."""
+def value_at(data: Any, path: KeyPath) -> Any:
+    """What stands at `path`; None if nothing does."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def in_words(kind: str, said: str, context: Mapping[str, Any], path: KeyPath, data: Mapping[str, Any]) -> str:
+    """What is wrong with the value at `path`, given the validator's error; else the validator's own words."""
+    value, field = value_at(data, path), known_keys(kind_of(data)).get(dotted(path))
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
-        return f"must be {words} {_with_unit(path, context[limit])}"
+        return f"must be {words} {_with_unit(field, context[limit])}"
     if kind in ("int_type", "float_type"):
-        return _number_needed("whole number" if kind == "int_type" else "number", path, value)
+        return _number_needed("whole number" if kind == "int_type" else "number", field, value)
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", context["expected"])
         if isinstance(value, str):
@@ -66,19 +80,17 @@ _PLAIN = {
 }
 
 
-def _with_unit(path: KeyPath, limit: float) -> str:
-    field = known_keys().get(dotted(path))
+def _with_unit(field: FieldInfo | None, limit: float) -> str:
     for mark in field.metadata if field else ():
         if isinstance(mark, Quantity):
             return mark.format(limit)
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
-def _number_needed(what: str, path: KeyPath, value: object) -> str:
+def _number_needed(what: str, field: FieldInfo | None, value: object) -> str:
     """A number is needed and something else was written, perhaps a number in quotes."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9][0-9_]*(\.[0-9]+)?", value.strip()):
         return f"expected a {what}; write {value.strip()} without quotes"
-    field = known_keys().get(dotted(path))
     example = f" such as {field.default}" if field is not None else ""
     return f"expected a {what}{example}"
 
@@ -107,26 +119,27 @@ def unknown_key(path: KeyPath, data: Mapping[str, Any]) -> str:
         if owners:
             return f"a setting of {' and '.join(owners)}, not of {name}"
     siblings = _keys_in(table, data)
-    return f"unknown key; {_meant(key, siblings) or 'one of: ' + ', '.join(siblings)}"
+    return f"unknown key; {_meant(key, siblings, known_keys(kind_of(data))) or 'one of: ' + ', '.join(siblings)}"
 
 
 def _keys_in(table: KeyPath, data: Mapping[str, Any]) -> list[str]:
     """The keys that a table can have."""
     if not table:
-        return list(keys_of(Scenario))
+        return list(keys_of(kind_of(data)))
     if table == ("protocol",):
         return list(keys_of(PROTOCOLS[data["protocol"]["name"]].settings))
     if table[:2] == ("events", "attributes"):
         return list(keys_of(AttributeTable))
     prefix = f"{dotted(table)}."
-    return [known.removeprefix(prefix) for known in known_keys() if known.startswith(prefix)]
+    return [known.removeprefix(prefix) for known in known_keys(kind_of(data)) if known.startswith(prefix)]
 
 
-def _meant(key: str, siblings: list[str]) -> str | None:
+def _meant(key: str, siblings: list[str], everywhere: Mapping[str, FieldInfo]) -> str | None:
     """The key that was probably meant: by another name, one of the same table, or a like one elsewhere."""
     word = key.lower().replace("-", "_").replace(" ", "_")
-    elsewhere = {known.rpartition(".")[2]: known for known in reversed(known_keys()) if "." in known}
+    elsewhere = {known.rpartition(".")[2]: known for known in reversed(list(everywhere)) if "." in known}
     meant = _ALSO_CALLED.get(word)
+    meant = meant if meant in everywhere else None
     if meant is None and (sibling := nearest(word, siblings)):
         return f'did you mean "{sibling}"?'
     meant = meant or elsewhere.get(word) or elsewhere.get(nearest(word, elsewhere) or "")

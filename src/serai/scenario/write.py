@@ -6,11 +6,14 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Union
 
-from serai.protocols import PROTOCOLS
+from pydantic import TypeAdapter
+
+from serai.protocols import protocols_of
+from serai.scenario.kinds import SCENARIOS
 from serai.scenario.load import builtin_text, parse_scenario
-from serai.scenario.sections import Scenario, known_keys
+from serai.scenario.section import Scenario, known_keys
 
 
 def to_toml(scenario: Scenario) -> str:
@@ -25,23 +28,22 @@ def new_scenario_text(name: str = "field") -> str:
     del data["name"]  # the name of the new file will do
     notes = {
         key: field.description or _first_line(field.annotation)
-        for key, field in known_keys([scenario.protocol.name]).items()
-    } | {"protocol.name": f"One of: {', '.join(PROTOCOLS)}."}
+        for key, field in known_keys(type(scenario), [scenario.protocol.name]).items()
+    } | {"protocol.name": f"One of: {', '.join(protocols_of(scenario.network))}."}
     return "\n".join(_lines(data, notes)) + "\n"
 
 
 def scenario_schema() -> dict[str, Any]:
     """The JSON Schema of scenario files, for editors that complete and check TOML."""
     # As written, not as validated: there the default of a quantity is a text with its unit.
-    schema = Scenario.model_json_schema(by_alias=True, mode="serialization")
+    kinds: TypeAdapter[Any] = TypeAdapter(Union[tuple(SCENARIOS.values())])  # type: ignore[arg-type]  # noqa: UP007
+    schema = kinds.json_schema(by_alias=True, mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "serai scenario"}
 
 
 def _data(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as TOML data, with texts for quantities."""
-    data = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if scenario.sensors.placement == "file":
-        del data["sensors"]["count"]  # not to be written where the file says it
+    """The scenario as TOML data, the protocol last and its name first."""
+    data = scenario.as_written()
     protocol = data.pop("protocol")
     return data | {"protocol": {"name": protocol.pop("name")} | protocol}
 

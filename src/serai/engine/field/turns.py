@@ -5,8 +5,8 @@ this slot puts it in line at once; otherwise the sensor stands in line for the n
 """
 
 from serai._jit import step
+from serai.engine.field.state import Field
 from serai.engine.order import key_in_slot
-from serai.engine.state import Field
 
 SENSOR_BITS = 31
 

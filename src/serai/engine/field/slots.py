@@ -1,8 +1,8 @@
 """What begins every slot, whatever the protocol: visits, Hello, birth; and whether the pools have room for it."""
 
 from serai._jit import step
+from serai.engine.field.state import Field, Records
 from serai.engine.order import slot_key
-from serai.engine.state import Field, Records
 
 BEFORE_ALL = -1  # a place in line before every turn of the slot
 AFTER_ALL = (1 << 63) - 1  # and behind every turn

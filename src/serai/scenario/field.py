@@ -1,33 +1,28 @@
-"""The sections of a scenario as frozen, validated objects; their defaults are the set-up of the papers.
-
-The TOML key is the field's alias, or its name where that has no unit. Whatever can be wrong inside one value
-is said by its type; whatever is wrong between values is a `Clash`.
-"""
+"""The scenario of a field: sensors in communities, subscribers who walk by; its defaults are the papers' set-up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    PlainSerializer,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
-from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
-from serai.content import Attribute, attribute_problems, parse_template
-from serai.errors import BadInput, BadSubscription, did_you_mean
+from serai.content import Attribute
 from serai.protocols import PROTOCOLS
+from serai.scenario.section import (
+    DEFAULT_PROTOCOL,
+    AnyProtocol,
+    AttributesOfEvents,
+    Clash,
+    FilePath,
+    Scenario,
+    Section,
+    SubscriptionTexts,
+    misread,
+)
 from serai.units import (
+    TIME,
     Bits,
     Joules,
     JoulesPerBit,
@@ -37,48 +32,12 @@ from serai.units import (
     MetresPerSecond,
     Seconds,
     WholeSeconds,
+    format_quantity,
 )
 
-DEFAULT_PROTOCOL = "ced"
 _MOST_CELLS = 100_000_000
 _SMALLEST_CELL_M = 0.001
 _MOST_EVENTS = 1_000_000_000
-_MOST_ATTRIBUTES = 16
-
-
-class Clash(NamedTuple):
-    """Values that cannot stand together: the keys, the one to point at first, and what is wrong."""
-
-    keys: tuple[str, ...]
-    problem: str
-    offset: int | None = None  # where in the text of the first key, if it is a text
-    width: int = 1
-
-
-class Section(BaseModel):
-    """A table of a scenario."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    def clashes(self) -> Iterator[Clash]:
-        """What is wrong between values that are each fine."""
-        yield from ()
-
-    @model_validator(mode="after")
-    def _stands_together(self) -> Self:
-        problems = [
-            (tuple(clash.keys[0].split(".")), PydanticCustomError("clash", "{problem}", clash._asdict()))
-            for clash in self.clashes()
-        ]
-        _raise_all(type(self).__name__, problems)
-        return self
-
-
-def _raise_all(title: str, problems: Sequence[tuple[tuple[str, ...], PydanticCustomError]]) -> None:
-    """Raise the problems, if any, each at its place below the object that is being validated."""
-    if problems:
-        lines = [InitErrorDetails(type=error, loc=place, input=None) for place, error in problems]
-        raise ValidationError.from_exception_data(title, lines)
 
 
 def _columns_and_rows(value: object) -> object:
@@ -138,10 +97,6 @@ class FieldSection(Section):
             yield Clash(("cells",), f"at most {_MOST_CELLS:,} cells are possible")
 
 
-def _path(value: object) -> object:
-    return Path(value) if isinstance(value, str) and value else value
-
-
 class SensorSection(Section):
     """The sensors: static nodes where events are born."""
 
@@ -155,7 +110,7 @@ class SensorSection(Section):
         "uniform",
         description='Where they stand: "uniform" at random, on a regular "grid", or as a "file" says.',
     )
-    file: Annotated[Path | None, BeforeValidator(_path)] = Field(
+    file: FilePath = Field(
         None,
         description='Positions for placement = "file": CSV or GeoJSON. A relative path starts at the folder'
         " of this scenario.",
@@ -213,41 +168,6 @@ class SubscriberSection(Section):
             yield Clash(("pause_min", "pause_max"), problem)
 
 
-class AttributeTable(Section):
-    """One attribute of events, as written in [events.attributes]."""
-
-    kind: Literal["real", "integer"] = Field("real", description="Values are real numbers, or integers.")
-    low: float = Field(description="The least value.")
-    high: float = Field(description="The greatest value.")
-
-
-class _AttributeTables:
-    """Marks a field written as one table per attribute."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(
-            _attributes,
-            handler.generate_schema(dict[str, AttributeTable]),
-            serialization=core_schema.plain_serializer_function_ser_schema(_attribute_tables),
-        )
-
-
-def _attributes(tables: dict[str, AttributeTable]) -> tuple[Attribute, ...]:
-    if not 1 <= len(tables) <= _MOST_ATTRIBUTES:
-        raise PydanticCustomError("count", f"between 1 and {_MOST_ATTRIBUTES} attributes are possible")
-    problems = [
-        ((name,), PydanticCustomError("attribute", "{problem}", {"problem": problem}))
-        for name, table in tables.items()
-        for problem in attribute_problems(name, table.kind, table.low, table.high)
-    ]
-    _raise_all("attributes", problems)
-    return tuple(Attribute(name, table.kind, table.low, table.high) for name, table in tables.items())
-
-
-def _attribute_tables(attributes: Iterable[Attribute]) -> dict[str, dict[str, object]]:
-    return {a.name: {"kind": a.kind, "low": a.low, "high": a.high} for a in attributes}
-
-
 class EventSection(Section):
     """The events: born at random at every sensor."""
 
@@ -265,29 +185,16 @@ class EventSection(Section):
         description="A copy whose event is older than this is dropped: the papers' beta.",
     )
     size_bits: Bits = Field(250, ge=1, le=1_000_000_000, alias="size", description="Size of an event on the air.")
-    attributes: Annotated[tuple[Attribute, ...], _AttributeTables()] = Field(
+    attributes: AttributesOfEvents = Field(
         (Attribute("A1", "real", 0.0, 10.0), Attribute("A2", "real", 0.0, 10.0)),
         description="What every event carries: named numbers, drawn uniformly between low and high.",
     )
 
 
-def _texts(value: object) -> object:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
-        return tuple(value)
-    raise PydanticCustomError("texts", 'expected a text such as "A1 < 3", or a list of such texts')
-
-
 class SubscriptionSection(Section):
     """The subscriptions: what each subscriber asks for."""
 
-    where: Annotated[
-        tuple[str, ...],
-        BeforeValidator(_texts),
-        PlainSerializer(lambda texts: texts[0] if len(texts) == 1 else list(texts), when_used="json"),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
-    ] = Field(
+    where: SubscriptionTexts = Field(
         ("A1 < ? and A2 < ?",),
         description="Ranges of attributes; each ? is drawn anew for each subscriber, from the attribute's"
         " domain. A list gives one to each subscriber in turn.",
@@ -295,17 +202,8 @@ class SubscriptionSection(Section):
 
     def clashes(self) -> Iterator[Clash]:
         """Texts that are no subscriptions, whatever the attributes are."""
-        for place, error in _misread(self.where, None):
+        for place, error in misread(self.where, None):
             yield Clash((f"where.{place}",), error.message, error.position, error.width)
-
-
-def _misread(texts: Iterable[str], attributes: Sequence[Attribute] | None) -> Iterator[tuple[int, BadSubscription]]:
-    """The texts that cannot be read as subscriptions over the attributes, by their place, and why."""
-    for place, text in enumerate(texts):
-        try:
-            parse_template(text, attributes)
-        except BadSubscription as error:
-            yield place, error
 
 
 class RadioSection(Section):
@@ -357,19 +255,12 @@ class ControlSection(Section):
     )
 
 
-class _AnyProtocol:
-    """Marks the field whose type is the `Settings` of the protocol that `name` says."""
+class FieldScenario(Scenario):
+    """Sensors in a field, and subscribers who walk through it."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {name: handler.generate_schema(protocol.settings) for name, protocol in PROTOCOLS.items()}
-        return core_schema.tagged_union_schema(choices, discriminator="name")
+    network: ClassVar[str] = "field"
+    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (("sensors", "file"),)
 
-
-class Scenario(Section):
-    """One whole experiment, but for the seed."""
-
-    title: str = Field("", description="One line on what this scenario is.")
-    name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
     duration_s: WholeSeconds = Field(
         7200, ge=1, le=2_000_000_000, alias="duration", description="Simulated time, in whole seconds."
     )
@@ -380,8 +271,7 @@ class Scenario(Section):
     subscriptions: SubscriptionSection = Field(default_factory=SubscriptionSection)
     radio: RadioSection = Field(default_factory=RadioSection)
     control: ControlSection = Field(default_factory=ControlSection)
-    # The static type cannot follow the registry; every protocol narrows it to its own Settings.
-    protocol: Annotated[Any, _AnyProtocol()] = Field(
+    protocol: Annotated[Any, AnyProtocol("field")] = Field(
         default_factory=PROTOCOLS[DEFAULT_PROTOCOL].settings,
         description="The protocol and its settings; `serai protocols` lists them all.",
     )
@@ -389,7 +279,7 @@ class Scenario(Section):
     def clashes(self) -> Iterator[Clash]:
         """What sections say against each other."""
         yield from self._time_clashes()
-        for place, error in _misread(self.subscriptions.where, self.events.attributes):
+        for place, error in misread(self.subscriptions.where, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Clash(keys, error.message, error.position, error.width)
 
@@ -404,46 +294,18 @@ class Scenario(Section):
             problem = f"about {expected:.1g} events would be born; at most {_MOST_EVENTS:,} are possible"
             yield Clash(keys, problem)
 
-    def with_protocol(self, name: str) -> Scenario:
-        """The same scenario under another protocol, which gets the settings that `switch_protocol` keeps."""
-        return self.model_copy(update={"protocol": switch_protocol(self.protocol, name)})
+    def in_one_line(self) -> str:
+        """What stands where, who walks, for how long."""
+        file = self.sensors.file
+        sensors = f"sensors of {file.name}" if file else f"{self.sensors.count} sensors"
+        return (
+            f"{sensors} · {self.field.width_m:g} x {self.field.height_m:g} m"
+            f" · {self.subscribers.count} subscribers · {format_quantity(float(self.duration_s), TIME)}"
+        )
 
-
-def switch_protocol(settings: BaseModel, name: str) -> BaseModel:
-    """The settings of protocol `name`; what differs from its default in `settings` is kept if it has it too.
-
-    A value that only repeats its default says nothing about a protocol whose default may be another one.
-    """
-    if name not in PROTOCOLS:
-        raise BadInput(f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
-    new = PROTOCOLS[name].settings
-    if isinstance(settings, new):
-        return settings
-    changed = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    kept: dict[str, object] = {"name": name}
-    for key, value in changed.items():
-        try:
-            new.model_validate(kept | {key: value}, strict=True)
-        except ValidationError:
-            continue  # no such setting there, or no such value
-        kept[key] = value
-    return new.model_validate(kept, strict=True)
-
-
-def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The TOML keys of a table, with the fields that they fill."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def known_keys(protocols: Iterable[str] = tuple(PROTOCOLS)) -> dict[str, FieldInfo]:
-    """Every key that a scenario under these protocols can have, dotted: `title`, `field.width` ..."""
-    tables: list[tuple[str, type[BaseModel]]] = [
-        (key, field.annotation)
-        for key, field in keys_of(Scenario).items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-    ]
-    tables += [("protocol", PROTOCOLS[name].settings) for name in protocols]
-    known = keys_of(Scenario)
-    for table, model in tables:
-        known |= {f"{table}.{key}": field for key, field in keys_of(model).items()}
-    return known
+    def as_written(self) -> dict[str, Any]:
+        """The scenario as TOML data; the number of sensors is left to their file, if they have one."""
+        data = super().as_written()
+        if self.sensors.placement == "file":
+            del data["sensors"]["count"]
+        return data

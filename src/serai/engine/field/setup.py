@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai._jit import kernel
-from serai.engine.control import control_pj
 from serai.engine.energy import distance, transmit_pj
-from serai.engine.ledger import first_place
-from serai.engine.state import (
+from serai.engine.field.control import control_pj
+from serai.engine.field.ledger import first_place
+from serai.engine.field.state import (
     BITS,
     CLOCK,
     COMMUNITY,

@@ -1,4 +1,4 @@
-"""One run: scenario and seed -> world -> protocol -> ledger."""
+"""One run in a field: scenario and seed -> world -> protocol -> ledger."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import announced_compilation
 from serai.content import Attribute, box, parse_template
 from serai.engine.energy import Radio, receive_pj
-from serai.engine.setup import all_control_pj, sensors_in_touch
-from serai.engine.state import DROPS, NONE, Field, Limits
+from serai.engine.field.setup import all_control_pj, sensors_in_touch
+from serai.engine.field.state import DROPS, NONE, Field, Limits
 from serai.errors import BadInput
 from serai.log import Drops, FullLog, Ledger, Run, Transfers
 from serai.protocols import PROTOCOLS
-from serai.scenario import Scenario
+from serai.scenario import FieldScenario
 from serai.world import World
 from serai.world.contacts import visits_of
 from serai.world.field import Grid, find_communities, place_grid, place_uniform
@@ -29,26 +28,16 @@ PLACEMENT, MOVEMENT, BIRTHS, CONTENT, INTERESTS, ORDER = range(6)
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
 
 
-def simulate(
-    scenario: Scenario,
-    protocol: str | None = None,
-    seed: int = 0,
-    *,
-    full_log: bool = False,
-    until_death: bool = False,
-) -> Run:
-    """Run a scenario once. The same scenario, protocol and seed give the same run, on any machine."""
-    if protocol is not None:
-        scenario = scenario.with_protocol(protocol)
-    with announced_compilation(scenario.protocol.name):
-        if until_death:
-            return simulate_until_death(scenario, seed, full_log)
-        world = build_world(scenario, seed)
-        ledger, full = run_protocol(world, scenario, order_key(seed), full_log)
-        return Run(scenario, scenario.protocol.name, seed, world, ledger, full)
+def simulate_field(scenario: FieldScenario, seed: int, full_log: bool = False, until_death: bool = False) -> Run:
+    """Run a field protocol for the scenario's duration, or until the first sensor's battery is empty."""
+    if until_death:
+        return simulate_until_death(scenario, seed, full_log)
+    world = build_world(scenario, seed)
+    ledger, full = run_protocol(world, scenario, order_key(seed), full_log)
+    return Run(scenario, scenario.protocol.name, seed, world, ledger, full)
 
 
-def simulate_until_death(scenario: Scenario, seed: int, full_log: bool) -> Run:
+def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> Run:
     """Run a scenario for as long as it takes until the first sensor's battery is empty."""
     world = build_world(scenario, seed)
     ledger, _ = run_protocol(world, scenario, order_key(seed), False)
@@ -78,7 +67,7 @@ def stream(seed: int, concern: int) -> np.random.Generator:
 # ---- the world
 
 
-def build_world(scenario: Scenario, seed: int) -> World:
+def build_world(scenario: FieldScenario, seed: int) -> World:
     """The world of a scenario under a seed: who stands and walks where, what happens, who wants to know."""
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
@@ -117,7 +106,7 @@ def build_world(scenario: Scenario, seed: int) -> World:
 
 
 def place_sensors(
-    scenario: Scenario, grid: Grid, seed: int
+    scenario: FieldScenario, grid: Grid, seed: int
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
     """Names and positions of the sensors."""
     sensors = scenario.sensors
@@ -131,7 +120,7 @@ def place_sensors(
     return tuple(f"s{number}" for number in range(sensors.count)), x, y
 
 
-def draw_births(scenario: Scenario, sensors: int, seed: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def draw_births(scenario: FieldScenario, sensors: int, seed: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Which sensor publishes when: a Poisson process each, numbered in order of birth (ties: by sensor)."""
     rng, events = stream(seed, BIRTHS), scenario.events
     busy_s = scenario.duration_s - events.quiet_s
@@ -157,7 +146,9 @@ def draw(attribute: Attribute, count: int, rng: np.random.Generator) -> NDArray[
     return rng.uniform(attribute.low, attribute.high, count)
 
 
-def draw_interests(scenario: Scenario, seed: int) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+def draw_interests(
+    scenario: FieldScenario, seed: int
+) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
     """What each subscriber wants: its subscription as text and as a closed box over the attributes."""
     rng = stream(seed, INTERESTS)
     attributes = {attribute.name: attribute for attribute in scenario.events.attributes}
@@ -176,7 +167,7 @@ def draw_interests(scenario: Scenario, seed: int) -> tuple[tuple[str, ...], NDAr
 
 
 def run_protocol(
-    world: World, scenario: Scenario, key: int, full_log: bool, until_death: bool = False
+    world: World, scenario: FieldScenario, key: int, full_log: bool, until_death: bool = False
 ) -> tuple[Ledger, FullLog | None]:
     """Let the scenario's protocol run over a world."""
     limits = limits_of(world, scenario, key, full_log, until_death)
@@ -185,7 +176,7 @@ def run_protocol(
     return ledger_of(world, field), full_log_of(field) if full_log else None
 
 
-def limits_of(world: World, scenario: Scenario, key: int, full_log: bool, until_death: bool) -> Limits:
+def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, until_death: bool) -> Limits:
     """The numbers of a scenario as the kernels read them."""
     grid, radio, rate = world.grid, scenario.radio, scenario.radio.rate
     model = Radio(
@@ -215,7 +206,7 @@ def limits_of(world: World, scenario: Scenario, key: int, full_log: bool, until_
     )
 
 
-def control_sizes(scenario: Scenario) -> dict[str, float]:
+def control_sizes(scenario: FieldScenario) -> dict[str, float]:
     """The size of each kind of control message, in bits."""
     sizes = scenario.control
     return {

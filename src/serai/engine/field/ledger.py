@@ -5,8 +5,8 @@ import numpy as np
 from serai._jit import rule, step
 from serai.content import matches
 from serai.engine.energy import distance, transmit_pj
+from serai.engine.field.state import NONE, Field
 from serai.engine.order import mix
-from serai.engine.state import NONE, Field
 from serai.world.contacts import position_at
 
 

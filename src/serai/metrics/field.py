@@ -1,6 +1,6 @@
-"""The one definition of every metric: the log of one run in, numbers out.
+"""The metrics of a run in the field.
 
-`DEFINITIONS` says what each number is and in which unit; `measure` works them out. A metric that a run does
+`DEFINITIONS` says what each number is and in which unit; `measure_field` works them out. A metric that a run does
 not have (the delay when nothing was delivered) is NaN, and None in `as_dict`.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from serai.content import count_interested, matches
 from serai.engine.energy import Radio, distance, receive_pj, transmit_pj
-from serai.engine.state import DROPS
+from serai.engine.field.state import DROPS
 from serai.log import FullLog, Ledger, Run, Transfers
 from serai.protocols import PROTOCOLS
 from serai.world.contacts import Visits, position_at
@@ -147,7 +147,7 @@ def _html_row(name: str, value: str | int | float) -> str:
 # --- One run
 
 
-def measure(run: Run, ceiling: bool = False) -> Metrics:
+def measure_field(run: Run, ceiling: bool = False) -> Metrics:
     """Every metric of a run; with `ceiling` also what its contacts alone would allow (takes longer)."""
     run = _until_death(run)
     ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)

@@ -8,8 +8,8 @@ looks at sessions for which there is nothing to do, and a memory costs a bit.
 """
 
 from serai._jit import lowest_bit, step
-from serai.engine.queues import first_alive, free_copy, join_heaps, without_first
-from serai.engine.state import BITS, DEAD, NONE, RELAYED, WAITING, Field
+from serai.engine.field.queues import first_alive, free_copy, join_heaps, without_first
+from serai.engine.field.state import BITS, DEAD, NONE, RELAYED, WAITING, Field
 
 
 @step

@@ -95,7 +95,7 @@ LINK = np.dtype(
 
 COPY = np.dtype(
     [
-        ("rank", "i8"),  # queue order but for ties, and with it the delivery count: see serai.engine.queues
+        ("rank", "i8"),  # queue order but for ties, and with it the delivery count: see serai.engine.field.queues
         ("serial", "i4"), ("event", "i4"), ("holder", "i4"),
         ("subscriber", "i4"),  # whom a relayed copy is for
         ("state", "i4"),
@@ -131,7 +131,7 @@ CLOCK = np.dtype(
     [
         ("slot", "i8"),
         ("key", "i8"),  # what the orders of the slot are drawn from
-        ("turn", "i8"),  # the place in line whose turn it is; before and after all turns see serai.engine.turns
+        ("turn", "i8"),  # the place in line whose turn it is; before and after all turns see serai.engine.field.turns
     ],
     align=True,
 )  # fmt: skip
@@ -233,7 +233,7 @@ class Field(NamedTuple):
     # what is counted
     tally: Records
     receptions: Records
-    known: NDArray[np.int64]  # hash table of pairs (event, subscriber) received; see serai.engine.ledger
+    known: NDArray[np.int64]  # hash table of pairs (event, subscriber) received; see serai.engine.field.ledger
     known_last: NDArray[np.int32]  # the slot in which each was received last, if somebody wants to know
     transmissions: NDArray[np.int64]
     drops: NDArray[np.int64]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from serai._jit import rule, step
-from serai.engine.state import DEAD, FREE, NONE, STORED, Field
+from serai.engine.field.state import DEAD, FREE, NONE, STORED, Field
 
 COUNT_SHIFT = 32  # bits of a rank that belong to the event
 

@@ -7,7 +7,7 @@ sensor's energy in the middle of a run, for that sensor).
 
 from serai._jit import step
 from serai.engine.energy import receive_pj, transmit_pj
-from serai.engine.state import Field
+from serai.engine.field.state import Field
 
 
 @step

@@ -1,0 +1,5 @@
+"""`python -m serai` is the command line, too."""
+
+from serai.cli import main
+
+main()

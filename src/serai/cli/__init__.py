@@ -1,0 +1,118 @@
+"""The command line: each command calls one public function and prints what it answers.
+
+Whatever is heavy (numpy, numba, pydantic, pyarrow) is imported inside the commands, so that `serai --help` is
+quick. Answers go to stdout, everything else (progress, notices, errors) to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from serai import __version__
+from serai.cli.housekeeping import doctor, protocols
+from serai.cli.options import HOUSEKEEPING, PANELS, PLAIN, PLAN, SIMULATE
+from serai.cli.runs import demo, run
+from serai.cli.scenarios import scenarios
+from serai.errors import BadInput, SeraiError
+
+
+class _GroupedCommands(TyperGroup):
+    """A list of commands in the order of the panels, plain text, 80 columns."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for name, command in self.commands.items():
+            rows[command.rich_help_panel].append((name, command.get_short_help_str(60)))  # type: ignore[attr-defined]
+        for panel, commands in rows.items():
+            if commands:
+                with formatter.section(panel):
+                    formatter.write_dl(commands)
+
+
+_COMMANDS = {
+    SIMULATE: (demo, run),
+    PLAN: (),
+    HOUSEKEEPING: (protocols, doctor),
+}
+app = typer.Typer(cls=_GroupedCommands, **PLAIN)
+app.add_typer(scenarios, name="scenario", rich_help_panel=PLAN)
+for _panel, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+
+
+def main() -> None:
+    """The entry point: run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without "±" gets a "?"
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """The exit code of a command line: 0 done, 1 failed, 2 bad input, 130 stopped by Ctrl-C."""
+    try:
+        code = app(args=list(arguments), prog_name="serai", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read our answer has gone; what is left to say goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except typer.TyperException as error:
+        return _complain(_usage_message(error), code=2)
+    except BadInput as error:
+        return _complain(str(error), code=2)
+    except SeraiError as error:
+        return _complain(str(error), code=1)
+    except OSError as error:  # the machine's doing: a full disk, no permission
+        return _complain(f"serai: {error.filename or 'this machine'}: {error.strerror or error}", code=1)
+    except MemoryError:
+        return _complain("serai: not enough memory for this scenario; try fewer sensors or subscribers", code=1)
+    except Exception as error:
+        return _complain(_bug_message(error), code=1)
+
+
+def _complain(message: str, code: int) -> int:
+    if os.environ.get("SERAI_DEBUG"):
+        traceback.print_exc()
+    print(message, file=sys.stderr)
+    return code
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "serai"
+    return f"{command}: {error.format_message()}\nTry: {command} --help"
+
+
+def _bug_message(error: Exception) -> str:
+    return (
+        f"serai: this is a bug in serai, not in your input: {type(error).__name__}: {error}\n"
+        "Please report it with the command and the output of `serai doctor`; SERAI_DEBUG=1 shows more."
+    )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"serai {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Publish/subscribe for rarely connected sensor networks: simulate and measure."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())

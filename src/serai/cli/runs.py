@@ -1,0 +1,110 @@
+"""The commands that simulate: demo and run."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from serai.cli.options import AsJson, ProtocolName, ScenarioName, Settings, print_json
+from serai.errors import BadInput
+
+
+def demo(
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per protocol.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Compare CED, CET and DG with their papers, over a few seeds."""
+    from serai.demo import SCENARIOS, compare
+    from serai.present import comparison, seeds_of
+    from serai.scenario import load_scenario
+
+    if not as_json:
+        print(f"serai demo   {load_scenario(SCENARIOS[0]).in_one_line()} · {seeds_of(seeds)}\n", flush=True)
+    with _progress(seeds, len(SCENARIOS)) as on_run:
+        rows = compare(seeds, on_run)
+    if as_json:
+        print_json({"seeds": seeds, "confidence": 0.95, "protocols": {row.protocol: row.as_dict() for row in rows}})
+    else:
+        print(comparison(rows, seeds))
+
+
+def run(
+    scenario: ScenarioName,
+    protocol: ProtocolName = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement, events: all follow from it.")] = 0,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the run to this new or empty folder.", show_default=False),
+    ] = None,
+    full_log: Annotated[
+        bool, typer.Option("--full-log", help="Also write every transfer and drop (needs --out).")
+    ] = False,
+    until_death: Annotated[
+        bool,
+        typer.Option("--until-death", help="Simulate until the first sensor dies, for its real lifetime."),
+    ] = False,
+    ceiling: Annotated[bool, typer.Option(help="Also say what contacts alone would allow.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate one run of a scenario and measure it."""
+    if full_log and out is None:
+        raise BadInput("--full-log: the transfer log is written to the run's folder; name one with --out DIR")
+    from serai.log import check_out, write_run
+    from serai.metrics import measure
+    from serai.present import measured
+    from serai.scenario import load_scenario
+    from serai.simulation import simulate
+
+    if out is not None:
+        check_out(out)
+    loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
+    result = simulate(loaded, seed=seed, full_log=full_log, until_death=until_death)
+    metrics = measure(result, ceiling=ceiling).as_dict()
+    if out is not None:
+        write_run(result, out)
+    if as_json:
+        print_json(metrics)
+    else:
+        print(f"{loaded.protocol.name.upper()} · seed {seed} · {loaded.in_one_line()}\n")
+        print(measured(metrics, until_death, ceiling))
+        if out is not None:
+            print(f"\nwritten to {out}")
+
+
+@contextmanager
+def _progress(seeds: int, protocols: int) -> Iterator[Callable[[str], None]]:
+    """A function to call after each run: a bar on a terminal, a line per protocol elsewhere; on stderr."""
+    if not sys.stderr.isatty():
+        yield _line_per_protocol(seeds)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn(" simulate"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("simulate", total=seeds * protocols)
+        yield lambda _protocol: bar.advance(task)
+
+
+def _line_per_protocol(seeds: int) -> Callable[[str], None]:
+    done: Counter[str] = Counter()
+
+    def on_run(protocol: str) -> None:
+        done[protocol] += 1
+        if done[protocol] == seeds:
+            print(f"{protocol}: {seeds} runs done", file=sys.stderr, flush=True)
+
+    return on_run

@@ -1,0 +1,99 @@
+"""The commands on scenario files: list, show, check, new, schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from serai.cli.options import PLAIN, AsJson, ProtocolName, ScenarioName, Settings, print_json
+from serai.errors import BadInput, BadScenario
+
+scenarios = typer.Typer(**PLAIN)
+
+
+@scenarios.callback(invoke_without_command=True)
+def _scenario(context: typer.Context) -> None:
+    """Scenario files: list, show, check, new, schema."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@scenarios.command("list")
+def scenario_list(as_json: AsJson = False) -> None:
+    """List the built-in scenarios."""
+    from serai.scenario import builtin_names, load_scenario
+
+    titles = {name: load_scenario(name).title for name in builtin_names()}
+    if as_json:
+        print_json({"scenarios": [{"name": name, "title": title} for name, title in titles.items()]})
+    else:
+        print("\n".join(f"{name:<8} {title}" for name, title in titles.items()))
+
+
+@scenarios.command("show")
+def scenario_show(
+    scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
+) -> None:
+    """Print a scenario as TOML, every default included."""
+    from serai.scenario import load_scenario, to_toml
+
+    loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
+    if as_json:
+        print_json(loaded.model_dump(mode="json", by_alias=True))
+    else:
+        print(to_toml(loaded), end="")
+
+
+@scenarios.command("check")
+def scenario_check(
+    scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
+) -> None:
+    """Say everything that is wrong with a scenario, without running it."""
+    from serai.scenario import load_scenario
+
+    try:
+        loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
+    except BadScenario as error:
+        if not as_json:
+            raise
+        print_json({"ok": False, "problems": [vars(problem) for problem in error.problems]})
+        raise typer.Exit(2) from None
+    if as_json:
+        print_json({"ok": True, "problems": []})
+    else:
+        print(f"{scenario}: ok · {loaded.protocol.name.upper()} · {loaded.in_one_line()}")
+
+
+@scenarios.command("new")
+def scenario_new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.", show_default=False)],
+    builtin: Annotated[
+        str, typer.Option("--from", metavar="NAME", help="Start from this built-in scenario.")
+    ] = "field",
+    as_json: AsJson = False,
+) -> None:
+    """Write a scenario file of your own to start from."""
+    from serai.scenario import new_scenario_text
+
+    text = new_scenario_text(builtin)
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        raise BadInput(f"{file}: exists already; choose another name, or remove it first") from None
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be written: {error.strerror}") from None
+    if as_json:
+        print_json({"file": str(file), "from": builtin})
+    else:
+        print(f"written to {file}; try: serai run {file}")
+
+
+@scenarios.command("schema")
+def scenario_schema(as_json: AsJson = False) -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from serai.scenario import scenario_schema
+
+    print_json(scenario_schema())

@@ -1,0 +1,19 @@
+"""The one definition of every metric: a run in, numbers out. Each kind of network has its own file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serai.log import Run
+from serai.metrics import field
+from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
+
+__all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "jain", "measure"]
+
+
+def measure(run: Any, **options: Any) -> Any:
+    """Every metric of a run; in a field, `ceiling=True` adds what its contacts alone would allow (takes longer)."""
+    return _MEASURE[type(run)](run, **options)
+
+
+_MEASURE: dict[type, Any] = {Run: field.measure_field}

@@ -1,0 +1,5 @@
+"""What the papers print, as data, beside the metric that measures it here."""
+
+from serai.papers.field import KNOWN_MISSES, METRICS, PUBLISHED, Published, published
+
+__all__ = ["KNOWN_MISSES", "METRICS", "PUBLISHED", "Published", "published"]

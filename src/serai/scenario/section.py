@@ -1,0 +1,228 @@
+"""What all scenarios share: validated tables, problems between values, the protocol and its settings.
+
+The TOML key is the field's alias, or its name where that has no unit. Whatever can be wrong inside one value
+is said by its type; whatever is wrong between values is a `Clash`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from serai.content import Attribute, attribute_problems, parse_template
+from serai.errors import BadInput, BadSubscription, did_you_mean
+from serai.protocols import PROTOCOLS, protocols_of
+
+DEFAULT_PROTOCOL = "ced"
+_MOST_ATTRIBUTES = 16
+
+
+class Clash(NamedTuple):
+    """Values that cannot stand together: the keys, the one to point at first, and what is wrong."""
+
+    keys: tuple[str, ...]
+    problem: str
+    offset: int | None = None  # where in the text of the first key, if it is a text
+    width: int = 1
+
+
+class Section(BaseModel):
+    """A table of a scenario."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def clashes(self) -> Iterator[Clash]:
+        """What is wrong between values that are each fine."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _stands_together(self) -> Self:
+        problems = [
+            (tuple(clash.keys[0].split(".")), PydanticCustomError("clash", "{problem}", clash._asdict()))
+            for clash in self.clashes()
+        ]
+        raise_all(type(self).__name__, problems)
+        return self
+
+
+def raise_all(title: str, problems: Sequence[tuple[tuple[str, ...], PydanticCustomError]]) -> None:
+    """Raise the problems, if any, each at its place below the object that is being validated."""
+    if problems:
+        lines = [InitErrorDetails(type=error, loc=place, input=None) for place, error in problems]
+        raise ValidationError.from_exception_data(title, lines)
+
+
+class AttributeTable(Section):
+    """One attribute of events, as written in [events.attributes]."""
+
+    kind: Literal["real", "integer"] = Field("real", description="Values are real numbers, or integers.")
+    low: float = Field(description="The least value.")
+    high: float = Field(description="The greatest value.")
+
+
+class _AttributeTables:
+    """Marks a field written as one table per attribute."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            _attributes,
+            handler.generate_schema(dict[str, AttributeTable]),
+            serialization=core_schema.plain_serializer_function_ser_schema(_attribute_tables),
+        )
+
+
+def _attributes(tables: dict[str, AttributeTable]) -> tuple[Attribute, ...]:
+    if not 1 <= len(tables) <= _MOST_ATTRIBUTES:
+        raise PydanticCustomError("count", f"between 1 and {_MOST_ATTRIBUTES} attributes are possible")
+    problems = [
+        ((name,), PydanticCustomError("attribute", "{problem}", {"problem": problem}))
+        for name, table in tables.items()
+        for problem in attribute_problems(name, table.kind, table.low, table.high)
+    ]
+    raise_all("attributes", problems)
+    return tuple(Attribute(name, table.kind, table.low, table.high) for name, table in tables.items())
+
+
+def _attribute_tables(attributes: Iterable[Attribute]) -> dict[str, dict[str, object]]:
+    return {a.name: {"kind": a.kind, "low": a.low, "high": a.high} for a in attributes}
+
+
+AttributesOfEvents = Annotated[tuple[Attribute, ...], _AttributeTables()]
+"""A table of attributes: named numbers with their domains."""
+
+
+def _path(value: object) -> object:
+    return Path(value) if isinstance(value, str) and value else value
+
+
+FilePath = Annotated[Path | None, BeforeValidator(_path)]
+"""A path as text; `Scenario.FILES` names the keys whose relative paths start at the scenario's folder."""
+
+
+def _texts(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
+        return tuple(value)
+    raise PydanticCustomError("texts", 'expected a text such as "A1 < 3", or a list of such texts')
+
+
+SubscriptionTexts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_texts),
+    PlainSerializer(lambda texts: texts[0] if len(texts) == 1 else list(texts), when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+"""One subscription or a list of them, with a ? for what is drawn."""
+
+
+def misread(texts: Iterable[str], attributes: Sequence[Attribute] | None) -> Iterator[tuple[int, BadSubscription]]:
+    """The texts that cannot be read as subscriptions over the attributes, by their place, and why."""
+    for place, text in enumerate(texts):
+        try:
+            parse_template(text, attributes)
+        except BadSubscription as error:
+            yield place, error
+
+
+class AnyProtocol:
+    """Marks the field whose type is the `Settings` of the protocol that `name` says, one of a kind of network."""
+
+    def __init__(self, network: str) -> None:
+        self.network = network
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        choices = {name: handler.generate_schema(PROTOCOLS[name].settings) for name in protocols_of(self.network)}
+        return core_schema.tagged_union_schema(choices, discriminator="name")
+
+
+class Scenario(Section):
+    """One whole experiment, but for the seed. Each kind of network has its own tables."""
+
+    network: ClassVar[str]
+    FILES: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Keys that name files; a relative path there starts at the folder of the scenario."""
+
+    title: str = Field("", description="One line on what this scenario is.")
+    name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
+    if TYPE_CHECKING:  # each kind declares it last; the static type cannot follow the registry
+        protocol: Any
+
+    def with_protocol(self, name: str) -> Self:
+        """The same scenario under another protocol, which gets the settings that `switch_protocol` keeps."""
+        return self.model_copy(update={"protocol": switch_protocol(self.protocol, name)})
+
+    def in_one_line(self) -> str:
+        """What stands where, who moves, for how long."""
+        raise NotImplementedError
+
+    def as_written(self) -> dict[str, Any]:
+        """The scenario as TOML data, with texts for quantities."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def switch_protocol(settings: Any, name: str) -> BaseModel:
+    """The settings of protocol `name`; what differs from its default in `settings` is kept if it has it too.
+
+    A value that only repeats its default says nothing about a protocol whose default may be another one.
+    """
+    check_protocol(name, PROTOCOLS[settings.name].network)
+    new = PROTOCOLS[name].settings
+    if isinstance(settings, new):
+        return settings
+    changed = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    kept: dict[str, object] = {"name": name}
+    for key, value in changed.items():
+        try:
+            new.model_validate(kept | {key: value}, strict=True)
+        except ValidationError:
+            continue  # no such setting there, or no such value
+        kept[key] = value
+    return new.model_validate(kept, strict=True)
+
+
+def check_protocol(name: str, network: str) -> None:
+    """Complain about a protocol that does not exist, or that runs on another kind of network."""
+    if name not in PROTOCOLS:
+        raise BadInput(f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
+    if PROTOCOLS[name].network != network:
+        here = ", ".join(protocols_of(network))
+        raise BadInput(
+            f'protocol "{name}" runs on networks of another kind ({PROTOCOLS[name].network}) than this scenario'
+            f" describes ({network}); here you can use: {here}"
+        )
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The TOML keys of a table, with the fields that they fill."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def known_keys(kind: type[Scenario], protocols: Iterable[str] | None = None) -> dict[str, FieldInfo]:
+    """Every key of such a scenario under these protocols (or all it can have), dotted: `title`, `field.width` ..."""
+    tables: list[tuple[str, type[BaseModel]]] = [
+        (key, field.annotation)
+        for key, field in keys_of(kind).items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    ]
+    names = protocols_of(kind.network) if protocols is None else protocols
+    tables += [("protocol", PROTOCOLS[name].settings) for name in names]
+    known = keys_of(kind)
+    for table, model in tables:
+        known |= {f"{table}.{key}": field for key, field in keys_of(model).items()}
+    return known
