@@ -41,7 +41,7 @@ class Java:
         from serai._jit import cache_folder
 
         name = hashlib.blake2b(str(self.command).encode(), digest_size=4).hexdigest()
-        home = cache_folder().parent / f"java-{name}"
+        home = cache_folder() / f"java-{name}"
         _write_launcher(home / "bin" / "java", self.command)
         return home
 

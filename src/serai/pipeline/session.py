@@ -50,7 +50,7 @@ def spark_session(
         return _connected(remote, settings or {})
     cores = cores or usable_cores()
     master = master or f"local[{cores}]"
-    if not master.startswith("local"):
+    if master.startswith("spark://"):  # YARN and Kubernetes have addresses of their own kinds
         _check_answers(master, _MASTER_PORT, f"Spark's master at {master}")
     memory_mib = memory_mib or driver_memory_mib(free_memory_bytes())
     chosen = _settings(cores, memory_mib) | (_LOCAL if master.startswith("local") else {}) | dict(settings or {})
