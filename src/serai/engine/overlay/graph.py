@@ -78,7 +78,8 @@ def _sort_into_cells(x: Floats, y: Floats, range_m: float) -> _Cells:
 def _cell_along(along: Floats, side: float, cells: int) -> Places:
     if cells == 1:
         return np.zeros(len(along), np.int64)
-    return np.minimum((along - along.min()) / (side / cells), cells - 1).astype(np.int64)
+    cell: Places = np.minimum((along - along.min()) / (side / cells), cells - 1).astype(np.int64)
+    return cell
 
 
 def _starts(counts: NDArray[np.int64]) -> Places:
