@@ -54,6 +54,7 @@ DESCENDING = -(2**62)
 Strings = NDArray[np.int64]
 Cells = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 class OverlaySettings(BaseModel):
@@ -210,7 +211,7 @@ def own_tree(node: int, trees: int) -> int:
 # ---- III.C: strings
 
 
-def cells_of(values: Floats, low: Floats, high: Floats, whole: NDArray[np.bool_], attribute_bits: int) -> Cells:
+def cells_of(values: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int) -> Cells:
     """h: the cell of each value [.., attribute]; values beyond the domain fall into its outer cells.
 
     Cells are 0 .. 2^attribute_bits - 1. `whole` says which attributes are integers: low .. high are then
@@ -224,7 +225,7 @@ def cells_of(values: Floats, low: Floats, high: Floats, whole: NDArray[np.bool_]
 
 
 def cell_box(
-    box_low: Floats, box_high: Floats, low: Floats, high: Floats, whole: NDArray[np.bool_], attribute_bits: int
+    box_low: Floats, box_high: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int
 ) -> tuple[Cells, Cells]:
     """H: the first and last cell of each attribute that the query's box touches; 1 .. 0 where it touches none."""
     outside = ~((box_low <= high) & (box_high >= low) & (box_low <= box_high))
