@@ -227,10 +227,10 @@ def cells_of(values: Floats, low: Floats, high: Floats, whole: Flags, attribute_
 def cell_box(
     box_low: Floats, box_high: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int
 ) -> tuple[Cells, Cells]:
-    """H: the first and last cell of each attribute that the query's box touches; 1 .. 0 where it touches none."""
+    """H: the first and last cell of each attribute that the query's box touches; 0 .. -1 where it touches none."""
     outside = ~((box_low <= high) & (box_high >= low) & (box_low <= box_high))
-    first = np.where(outside, 1, cells_of(box_low, low, high, whole, attribute_bits))
-    last = np.where(outside, 0, cells_of(box_high, low, high, whole, attribute_bits))
+    first = np.where(outside, 0, cells_of(box_low, low, high, whole, attribute_bits))
+    last = np.where(outside, -1, cells_of(box_high, low, high, whole, attribute_bits))
     return first, last
 
 
