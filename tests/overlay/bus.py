@@ -1,5 +1,9 @@
-"""Brokers on a wire: every message takes the same time, and none overtakes another."""
+"""Brokers on a wire: every message takes the same time, and none overtakes another.
 
+With an `order` to draw from, only messages over the same link keep their order.
+"""
+
+import random
 from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +21,7 @@ class Bus:
 
     terms: Terms
     links: Links
+    order: random.Random | None = None
     now_s: float = 0.0
     brokers: dict[int, Broker] = field(default_factory=dict)
     waiting: deque[tuple[int, int, Message]] = field(default_factory=deque)
@@ -49,11 +54,20 @@ class Bus:
     def settle(self) -> None:
         """Let them talk until nobody has anything left to say."""
         while self.waiting:
-            sender, receiver, message = self.waiting.popleft()
+            sender, receiver, message = self.next_message()
             self.sent.append((sender, receiver, message))
             assert len(self.sent) < MOST_MESSAGES, "they never come to an end"
             if receiver in self.brokers:
                 self.carry_out(receiver, self.brokers[receiver].receive(sender, message, self.now_s))
+
+    def next_message(self) -> tuple[int, int, Message]:
+        if self.order is None:
+            return self.waiting.popleft()
+        link = self.order.choice(self.waiting)[:2]
+        found = next(number for number, waiting in enumerate(self.waiting) if waiting[:2] == link)
+        chosen = self.waiting[found]
+        del self.waiting[found]
+        return chosen
 
     # --- What happens ---------------------------------------------------------------------------------------
 

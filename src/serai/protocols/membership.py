@@ -88,9 +88,7 @@ class Membership:
         for tree in range(len(self.keys)):
             if self.parents[tree] == sender and info.keys[tree] != self._parent_keys[tree]:
                 self._lose_key(tree)
-        for layer, trees in enumerate(self.layers):
-            if self._asked[layer] == sender and all(info.keys[tree] is None for tree in trees):
-                self._asked[layer] = None
+        self._check_ties(sender, info)
         self._measure()
         return self._told_since(before) + self._seek()
 
@@ -122,6 +120,17 @@ class Membership:
         return self._told_since(before) + self._seek()
 
     # ---- how
+
+    def _check_ties(self, sender: int, info: Info) -> None:
+        """A neighbour without a key cannot give one; a child with another key than its own has joined elsewhere."""
+        for layer, trees in enumerate(self.layers):
+            has_key = any(info.keys[tree] is not None for tree in trees)
+            if self._asked[layer] == sender and not has_key:
+                self._asked[layer] = None
+            for tree in trees:
+                nth = self.children[tree].get(sender)
+                if nth is not None and has_key and info.keys[tree] != self._key_of_child(tree, nth):
+                    del self.children[tree][sender]
 
     def _layer_of(self, tree: int) -> int:
         return tree if len(self.layers) > 1 else 0
