@@ -6,9 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from serai.engine.field.state import Field, Limits
-from serai.protocols import ced, cet, dg
-from serai.world import World
+from serai.protocols import ced, cet, dg, overlay, pub2sub, tinymq
 
 
 @dataclass(frozen=True)
@@ -16,13 +14,14 @@ class Protocol:
     """What the rest of serai needs to know of a protocol."""
 
     name: str
-    network: Literal["field"]
+    network: Literal["field", "overlay"]
     """The kind of network it runs on; each kind has its own engine, scenario and metrics."""
     title: str
     paper: str
     settings: type[BaseModel]
-    simulate: Callable[[World, Limits, Any], Field]
-    copies: Literal["per-reception", "per-event"]
+    simulate: Callable[..., Any]
+    """Its kernels, over a whole run; what goes in and comes out is the business of the kind of network."""
+    copies: Literal["per-reception", "per-event"] | None = None
     """How its paper counts "copies of each event" (see the metric `copies_per_event`)."""
 
 
@@ -35,6 +34,10 @@ PROTOCOLS: dict[str, Protocol] = {
         ),
         Protocol(
             "cet", "field", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"
+        ),
+        Protocol("tinymq", "overlay", "trees of keys, shared", tinymq.PAPER, tinymq.Settings, overlay.simulate),
+        Protocol(
+            "pub2sub", "overlay", "trees of keys, each spanning", pub2sub.PAPER, pub2sub.Settings, overlay.simulate
         ),
     )
 }

@@ -5,14 +5,14 @@ A piece is a query message as a node has received it; its strings are kept as pr
 that the node knows tell them apart: so they stay few, however long strings are.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from serai._jit import kernel, rule
 from serai.engine.overlay.graph import Numbers
-from serai.engine.overlay.state import NONE, Layer, Pieces, Regions
+from serai.engine.overlay.state import NONE, Layer, Pieces, Regions, longer
 from serai.protocols.tinymq import (
     AS_PRINTED,
     NEVER,
@@ -127,7 +127,7 @@ def _way_to(layer: Layer, node: int, tree: int) -> int:
 # ---- queries (Algorithm 3.1)
 
 
-class Boxes(NamedTuple):
+class QueryBoxes(NamedTuple):
     """The queries as boxes of cells [query, attribute], and the nodes that ask."""
 
     first: Cells
@@ -144,7 +144,7 @@ class _Parts(NamedTuple):
 
 
 @kernel
-def place_queries(layer: Layer, rules: Rules, boxes: Boxes, query: Numbers, tree: Numbers) -> Pieces:
+def place_queries(layer: Layer, rules: Rules, boxes: QueryBoxes, query: Numbers, tree: Numbers) -> Pieces:
     """Send each query to a tree (by its place in the layer): all pieces that nodes receive, row after row."""
     pieces = _new_pieces(1024)
     parts, stack = _new_parts(1024), _new_parts(2 * rules.bits + 2)
@@ -152,7 +152,7 @@ def place_queries(layer: Layer, rules: Rules, boxes: Boxes, query: Numbers, tree
     for row in range(len(query)):
         first, last = boxes.first[query[row]], boxes.last[query[row]]
         at = count
-        pieces = _with_room(pieces, count + 1, pieces.region_start[count] + 1)
+        pieces = with_room(pieces, count + 1, pieces.region_start[count] + 1)
         count = _begin(pieces, count, query[row], layer.trees[tree[row]], boxes.subscriber[query[row]])
         while at < count:
             node = pieces.node[at]
@@ -161,16 +161,16 @@ def place_queries(layer: Layer, rules: Rules, boxes: Boxes, query: Numbers, tree
             if most > len(parts.prefix):
                 parts = _new_parts(2 * most)
             leave = _divide(layer, rules, first, last, pieces, at, tree[row], parts, stack)
-            pieces = _with_room(pieces, count + links + 1, pieces.region_start[count] + leave)
+            pieces = with_room(pieces, count + links + 1, pieces.region_start[count] + leave)
             count = _send(pieces, count, at, parts, leave)
             at += 1
-    return _cut(pieces, count)
+    return cut(pieces, count)
 
 
 @rule
 def _begin(pieces: Pieces, count: int, query: int, tree: int, node: int) -> int:
     """The subscriber's own piece: all strings of the query, by the empty prefix; how many pieces there are then."""
-    _enter(pieces, count, query, tree, node, NONE, 0)
+    enter(pieces, count, query, tree, node, NONE, 0)
     place = pieces.region_start[count]
     pieces.regions.prefix[place], pieces.regions.length[place] = 0, 0
     pieces.region_start[count + 1] = place + 1
@@ -178,7 +178,8 @@ def _begin(pieces: Pieces, count: int, query: int, tree: int, node: int) -> int:
 
 
 @rule
-def _enter(pieces: Pieces, count: int, query: int, tree: int, node: int, back: int, hops: int) -> None:
+def enter(pieces: Pieces, count: int, query: int, tree: int, node: int, back: int, hops: int) -> None:
+    """Make a node the holder of a new piece, the strings of which are still to be said."""
     pieces.query[count], pieces.tree[count], pieces.node[count] = query, tree, node
     pieces.back[count], pieces.hops[count], pieces.stays[count] = back, hops, False
 
@@ -264,7 +265,7 @@ def _send(pieces: Pieces, count: int, at: int, parts: _Parts, leave: int) -> int
     """Send the parts on, one message to each next hop in order of number; how many pieces there are then."""
     hop = _next_above(parts, leave, HERE)
     while hop != HERE:
-        _enter(pieces, count, pieces.query[at], pieces.tree[at], hop, at, pieces.hops[at] + 1)
+        enter(pieces, count, pieces.query[at], pieces.tree[at], hop, at, pieces.hops[at] + 1)
         end = pieces.region_start[count]
         for part in range(leave):
             if parts.hop[part] == hop:
@@ -308,18 +309,18 @@ def _new_pieces(room: int) -> Pieces:
 
 
 @rule
-def _with_room(pieces: Pieces, count: int, prefixes: int) -> Pieces:
+def with_room(pieces: Pieces, count: int, prefixes: int) -> Pieces:
     """The same pieces, with room for so many of them and of the prefixes of their regions."""
     if count > len(pieces.node):
         more = 2 * count
         pieces = Pieces(
-            _longer(pieces.query, more), _longer(pieces.tree, more), _longer(pieces.node, more),
-            _longer(pieces.back, more), _longer(pieces.hops, more), _longer(pieces.stays, more),
-            _longer(pieces.region_start, more + 1), pieces.regions,
+            longer(pieces.query, more), longer(pieces.tree, more), longer(pieces.node, more),
+            longer(pieces.back, more), longer(pieces.hops, more), longer(pieces.stays, more),
+            longer(pieces.region_start, more + 1), pieces.regions,
         )  # fmt: skip
     if prefixes > len(pieces.regions.prefix):
         more = 2 * prefixes
-        regions = Regions(_longer(pieces.regions.prefix, more), _longer(pieces.regions.length, more))
+        regions = Regions(longer(pieces.regions.prefix, more), longer(pieces.regions.length, more))
         pieces = Pieces(
             pieces.query, pieces.tree, pieces.node, pieces.back, pieces.hops, pieces.stays, pieces.region_start, regions
         )
@@ -327,14 +328,7 @@ def _with_room(pieces: Pieces, count: int, prefixes: int) -> Pieces:
 
 
 @rule
-def _longer(array: NDArray[Any], room: int) -> NDArray[Any]:
-    longer = np.zeros(room, array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@rule
-def _cut(pieces: Pieces, count: int) -> Pieces:
+def cut(pieces: Pieces, count: int) -> Pieces:
     """The pieces without the room that is left."""
     prefixes = pieces.region_start[count]
     return Pieces(

@@ -65,7 +65,7 @@ def grow(graph: Graph, nodes: Nodes, queue: Numbers, count: int, bits: int) -> i
             if nodes[other].tree == NONE:
                 while taken[nth] == parent:
                     nth += 1
-                _join(nodes, other, parent, nth, bits)
+                join(nodes, other, parent, nth, bits)
                 queue[count] = other
                 count += 1
                 nth += 1
@@ -73,7 +73,7 @@ def grow(graph: Graph, nodes: Nodes, queue: Numbers, count: int, bits: int) -> i
 
 
 @rule
-def _join(nodes: Nodes, child: int, parent: int, nth: int, bits: int) -> None:
+def join(nodes: Nodes, child: int, parent: int, nth: int, bits: int) -> None:
     """Give the node the key of its new parent's nth child."""
     nodes[child].tree = nodes[parent].tree
     nodes[child].parent = parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from serai._jit import announced_compilation
-from serai.scenario import FieldScenario, Scenario
-from serai.simulation import field
+from serai.scenario import FieldScenario, OverlayScenario, Scenario
+from serai.simulation import field, overlay
 
 
 def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **options: Any) -> Any:
@@ -20,4 +20,7 @@ def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **o
         return _SIMULATE[type(scenario)](scenario, seed, **options)
 
 
-_SIMULATE: dict[type[Scenario], Any] = {FieldScenario: field.simulate_field}
+_SIMULATE: dict[type[Scenario], Any] = {
+    FieldScenario: field.simulate_field,
+    OverlayScenario: overlay.simulate_overlay,
+}

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from serai._jit import rule
 from serai.engine.overlay.graph import Numbers, Places
 
 NONE = -1
@@ -70,6 +71,14 @@ class Pieces(NamedTuple):
     stays: NDArray[np.bool_]  # whether some of its strings have their rendezvous here
     region_start: Places
     regions: Regions
+
+
+@rule
+def longer(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """The same array with more room."""
+    longer = np.zeros(room, array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 def empty_nodes(count: int) -> Nodes:
