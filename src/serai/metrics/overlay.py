@@ -119,8 +119,9 @@ class OverlayMetrics:
 
     def __repr__(self) -> str:
         return (
-            f"OverlayMetrics({self.protocol}, seed {self.seed}, {self.trees} trees: {self.delivery_ratio:.1%} delivered,"
-            f" {self.nodes_per_query:.1f} nodes per query, delay ratio {self.notification_delay_ratio:.2f})"
+            f"OverlayMetrics({self.protocol}, seed {self.seed}, {self.trees} trees:"
+            f" {self.delivery_ratio:.1%} delivered, {self.nodes_per_query:.1f} nodes per query,"
+            f" delay ratio {self.notification_delay_ratio:.2f})"
         )
 
 

@@ -51,13 +51,11 @@ def held_by_nodes(pieces: Pieces, held: Flags, nodes: int) -> Held:
 
 @kernel
 def match_arrivals(
-    arrivals: Arrivals, string: Strings, values: Floats, boxes: Boxes, pieces: Pieces, held: Held, version: Numbers,
-    bits: int,
+    arrivals: Arrivals, string: Strings, values: Floats, boxes: Boxes, pieces: Pieces, held: Held, bits: int
 ) -> tuple[Places, Places]:  # fmt: skip
     """All pairs of an arrival and the piece along which its event is sent back, in the order of the arrivals.
 
-    Of several pieces of a query that hold the event's string the one with the newest version is used, of several of
-    those the first.
+    Of several pieces of a query that hold the event's string the one that came last is used.
     """
     found_arrival, found_piece = np.empty(1024, np.int64), np.empty(1024, np.int64)
     chosen = np.full(len(boxes.low), NONE, np.int64)  # [query] the last pair found for it
@@ -76,9 +74,8 @@ def match_arrivals(
             if not holds(pieces, piece, string[event], bits):
                 continue
             before = chosen[query]
-            if before != NONE and before < count and found_arrival[before] == arrival:
-                if version[piece] > version[found_piece[before]]:
-                    found_piece[before] = piece
+            if before != NONE and found_arrival[before] == arrival:
+                found_piece[before] = piece
                 continue
             if count == len(found_arrival):
                 found_arrival, found_piece = longer(found_arrival, 2 * count), longer(found_piece, 2 * count)

@@ -129,7 +129,7 @@ def simulate(network: Network, settings: Settings) -> Outcome:
     load = _no_load(len(network.names))
     everyone = np.ones(len(network.names), np.bool_)
     arrivals = _published(tables, layers, everyone, load)
-    along = _matched(tables, arrivals, pieces, np.zeros(len(pieces.node), np.int32), pieces.stays)
+    along = _matched(tables, arrivals, pieces, pieces.stays)
     _count_queries(pieces, load)
     _count_infos(network.graph, layers, load)
     notifications = _notified(tables, arrivals, pieces, along, everyone, load)
@@ -237,12 +237,10 @@ class _Along(NamedTuple):
     piece: Places
 
 
-def _matched(tables: _Tables, arrivals: Arrivals, pieces: Pieces, version: Numbers, looked_at: Flags) -> _Along:
+def _matched(tables: _Tables, arrivals: Arrivals, pieces: Pieces, looked_at: Flags) -> _Along:
     held = held_by_nodes(pieces, looked_at, len(tables.network.names))
     rules, network = tables.rules, tables.network
-    return _Along(
-        *match_arrivals(arrivals, tables.strings, network.values, tables.boxes, pieces, held, version, rules.bits)
-    )
+    return _Along(*match_arrivals(arrivals, tables.strings, network.values, tables.boxes, pieces, held, rules.bits))
 
 
 def _notified(
@@ -318,9 +316,7 @@ def _damage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces) -> Damage:
     """Let nodes fail and the others mend it, and publish all events again at each stage."""
     network, dead = tables.network, tables.network.fails
     alive, left = ~dead, without(network.graph, dead)
-    old = np.zeros(len(pieces.node), np.int32)
-    everything = np.ones(len(pieces.node), np.bool_)
-    unrepaired = _stage(tables, layers, pieces, old, everything, alive)
+    unrepaired = _stage(tables, layers, pieces, alive)
 
     mended = [repair(left, layer, dead, tables.rules) for layer in layers]
     after = [part.layer for part in mended]
@@ -329,13 +325,10 @@ def _damage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces) -> Damage:
         held = held_by_nodes(pieces, alive[pieces.node], len(network.names))
         kept = hand_off(part.layer, tables.rules, tables.cells, part.joined, kept, held)
     handed_off = len(kept.node) - len(pieces.node)
-    old = np.zeros(len(kept.node), np.int32)
-    repaired = _stage(tables, after, kept, old, np.ones(len(kept.node), np.bool_), alive)
+    repaired = _stage(tables, after, kept, alive)
 
     again = _placed(tables, after, alive)
-    both = joined_pieces([kept, again])
-    version = np.repeat(np.array([0, 1], np.int32), [len(kept.node), len(again.node)])
-    renewed = _stage(tables, after, both, version, ~_replaced(both, version), alive)
+    renewed = _stage(tables, after, joined_pieces([kept, again]), alive)
     changed, rekeyed = _changed(layers, after, alive)
     return Damage(
         failed=int(dead.sum()),
@@ -370,21 +363,11 @@ def _lost_keys(layer: Layer, alive: Flags) -> Flags:
     return lost
 
 
-def _replaced(pieces: Pieces, version: Numbers) -> Flags:
-    """The pieces that a newer version of the same query and tree has replaced at their node."""
-    trees, nodes = int(pieces.tree.max(initial=0)) + 1, int(pieces.node.max(initial=0)) + 1
-    place = (pieces.query.astype(np.int64) * trees + pieces.tree) * nodes + pieces.node
-    replaced: Flags = (version == 0) & np.isin(place, place[version == 1])
-    return replaced
-
-
-def _stage(
-    tables: _Tables, layers: Sequence[Layer], pieces: Pieces, version: Numbers, looked_at: Flags, alive: Flags
-) -> Stage:
+def _stage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces, alive: Flags) -> Stage:
     """Publish all events of living publishers; who of the living subscribers gets them?"""
     network = tables.network
     arrivals = _published(tables, layers, alive, _no_load(len(network.names)))
-    along = _matched(tables, arrivals, pieces, version, looked_at)
+    along = _matched(tables, arrivals, pieces, alive[pieces.node])
     reaches = unbroken(pieces, alive)[along.piece]
     event, query = arrivals.event[along.arrival][reaches], pieces.query[along.piece][reaches]
     delivered = np.unique(event.astype(np.int64) * max(1, len(network.low)) + query)

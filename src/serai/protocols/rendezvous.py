@@ -15,6 +15,8 @@ from serai.engine.overlay.graph import Numbers
 from serai.engine.overlay.state import NONE, Layer, Pieces, Regions, longer
 from serai.protocols.tinymq import (
     AS_PRINTED,
+    CHILD,
+    MOST_BITS,
     NEVER,
     Cells,
     Strings,
@@ -31,6 +33,9 @@ HERE = -1
 
 NO_ROUTE = -2
 """The next hop of a string that cannot go on: no way leads to its tree."""
+
+NO_STRING = MOST_BITS + 1
+"""The length of a prefix that begins no string."""
 
 LOST = -1
 """The rendezvous of an event that did not reach one."""
@@ -148,6 +153,7 @@ def place_queries(layer: Layer, rules: Rules, boxes: QueryBoxes, query: Numbers,
     """Send each query to a tree (by its place in the layer): all pieces that nodes receive, row after row."""
     pieces = _new_pieces(1024)
     parts, stack = _new_parts(1024), _new_parts(2 * rules.bits + 2)
+    seen = np.full(len(layer.nodes), NONE, np.int64)  # [node] the last row it received
     count = 0
     for row in range(len(query)):
         first, last = boxes.first[query[row]], boxes.last[query[row]]
@@ -161,6 +167,9 @@ def place_queries(layer: Layer, rules: Rules, boxes: QueryBoxes, query: Numbers,
             if most > len(parts.prefix):
                 parts = _new_parts(2 * most)
             leave = _divide(layer, rules, first, last, pieces, at, tree[row], parts, stack)
+            if rules.routing == AS_PRINTED:
+                leave = _print(layer, pieces, at, parts, leave, seen[node] == row)
+                seen[node] = row
             pieces = with_room(pieces, count + links + 1, pieces.region_start[count] + leave)
             count = _send(pieces, count, at, parts, leave)
             at += 1
@@ -225,6 +234,40 @@ def _divide_prefix(
         parts.hop[count] = next_hop(layer, rules, node, here)
         count = _joined(rules, first, last, parts, count + 1, length)
     return count
+
+
+@rule
+def _print(layer: Layer, pieces: Pieces, at: int, parts: _Parts, leave: int, seen: bool) -> int:
+    """Algorithm 3.1 to the letter: where the whole query goes from here, given where its strings would go.
+
+    If some string belongs elsewhere (lines 8-16) the query goes there, and is not stored; else it goes to all children.
+    """
+    node, stays, elsewhere = pieces.node[at], False, 0
+    for part in range(leave):
+        hop = parts.hop[part]
+        stays |= hop == HERE
+        if not seen and hop != HERE and layer.nodes[hop].parent != node:
+            elsewhere = _whole_query_to(parts, elsewhere, hop)
+    if seen or elsewhere or not stays:
+        for place in range(pieces.region_start[at], pieces.region_start[at + 1]):
+            pieces.regions.length[place] = NO_STRING
+    if seen or elsewhere:
+        return elsewhere
+    count = 0
+    for place in range(layer.link_start[node], layer.link_start[node + 1]):
+        if layer.links[place].relation == CHILD:
+            count = _whole_query_to(parts, count, layer.links[place].node)
+    return _whole_query_to(parts, count, HERE) if stays else count
+
+
+@rule
+def _whole_query_to(parts: _Parts, count: int, hop: int) -> int:
+    """Send the whole query to a next hop, once; how many parts there are then. Earlier parts may be overwritten."""
+    for part in range(count):
+        if parts.hop[part] == hop:
+            return count
+    parts.prefix[count], parts.length[count], parts.hop[count] = 0, 0, hop
+    return count + 1
 
 
 @rule

@@ -101,7 +101,7 @@ def hand_off(layer: Layer, rules: Rules, boxes: QueryBoxes, joined: Numbers, pie
     """Step 3: what each new child, in the order of joining, is given of its parent's pieces."""
     given_start = np.zeros(len(layer.nodes) + 1, np.int64)  # the new pieces of node x begin at given_start[x], ...
     given_end = np.zeros(len(layer.nodes) + 1, np.int64)  # ... and end here: all of them come at its joining
-    count = before = len(pieces.node)
+    count = len(pieces.node)
     for child in joined:
         own, parent = layer.nodes[child], layer.nodes[child].parent
         given_start[child] = count
@@ -113,7 +113,7 @@ def hand_off(layer: Layer, rules: Rules, boxes: QueryBoxes, joined: Numbers, pie
                 pieces = _room_to_give(pieces, count, piece)
                 count = _give(layer, rules, boxes, pieces, count, piece, child)
         given_end[child] = count
-    return cut(pieces, count) if count > before else pieces
+    return cut(pieces, count)
 
 
 @rule
