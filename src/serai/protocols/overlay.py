@@ -323,7 +323,7 @@ def _damage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces) -> Damage:
     kept = pieces
     for part in mended:
         held = held_by_nodes(pieces, alive[pieces.node], len(network.names))
-        kept = hand_off(part.layer, tables.rules, tables.cells, part.joined, kept, held)
+        kept = hand_off(part, tables.rules, tables.cells, kept, held)
     handed_off = len(kept.node) - len(pieces.node)
     repaired = _stage(tables, after, kept, alive)
 

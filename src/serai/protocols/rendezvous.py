@@ -243,10 +243,11 @@ def _print(layer: Layer, pieces: Pieces, at: int, parts: _Parts, leave: int, see
     If some string belongs elsewhere (lines 8-16) the query goes there, and is not stored; else it goes to all children.
     """
     node, stays, elsewhere = pieces.node[at], False, 0
+    foreign = layer.nodes[node].tree != pieces.tree[at]
     for part in range(leave):
         hop = parts.hop[part]
         stays |= hop == HERE
-        if not seen and hop != HERE and layer.nodes[hop].parent != node:
+        if not seen and hop != HERE and (foreign or layer.nodes[hop].parent != node):
             elsewhere = _whole_query_to(parts, elsewhere, hop)
     if seen or elsewhere or not stays:
         for place in range(pieces.region_start[at], pieces.region_start[at + 1]):

@@ -13,7 +13,7 @@ from serai.engine.overlay.graph import Graph, Numbers, Places
 from serai.engine.overlay.state import NONE, Layer, Nodes, Pieces
 from serai.protocols.answers import Held
 from serai.protocols.rendezvous import QueryBoxes, Rules, cut, enter, with_room
-from serai.protocols.tinymq import is_prefix, touches
+from serai.protocols.tinymq import AS_PRINTED, is_prefix, touches
 from serai.protocols.trees import grow, join, survey
 
 Flags = NDArray[np.bool_]
@@ -96,9 +96,15 @@ def _free_number(graph: Graph, nodes: Nodes, parent: int) -> int:
     return nth
 
 
+def hand_off(repaired: Repaired, rules: Rules, boxes: QueryBoxes, pieces: Pieces, held: Held) -> Pieces:
+    """Step 3: all pieces, with what each new child is given of its parent's. (The paper forgets it.)"""
+    if rules.routing == AS_PRINTED:
+        return pieces
+    return _hand_off(repaired.layer, rules, boxes, repaired.joined, pieces, held)
+
+
 @kernel
-def hand_off(layer: Layer, rules: Rules, boxes: QueryBoxes, joined: Numbers, pieces: Pieces, held: Held) -> Pieces:
-    """Step 3: what each new child, in the order of joining, is given of its parent's pieces."""
+def _hand_off(layer: Layer, rules: Rules, boxes: QueryBoxes, joined: Numbers, pieces: Pieces, held: Held) -> Pieces:
     given_start = np.zeros(len(layer.nodes) + 1, np.int64)  # the new pieces of node x begin at given_start[x], ...
     given_end = np.zeros(len(layer.nodes) + 1, np.int64)  # ... and end here: all of them come at its joining
     count = len(pieces.node)
