@@ -85,13 +85,14 @@ def test_a_prefix_is_split_by_the_keys_that_go_on_behind_it(key: str, string: st
     assert tinymq.is_split(head(key), len(key), head(prefix), length, BITS) == goes_on
 
 
+@kernel
+def bit_length_compiled(bits: int) -> int:
+    return bit_length(bits)
+
+
 @pytest.mark.parametrize("bits", [0, 1, 2, 3, 255, 256, 2**62, 2**63 - 1])
 def test_bit_length_compiled_and_not(bits: int) -> None:
-    @kernel
-    def compiled(number: int) -> int:
-        return bit_length(number)
-
-    assert compiled(bits) == bit_length(bits) == bits.bit_length()
+    assert bit_length_compiled(bits) == bit_length(bits) == bits.bit_length()
 
 
 # --- Routing (III.D) ----------------------------------------------------------------------------------------
