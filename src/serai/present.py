@@ -42,14 +42,45 @@ _FIELD_LINES: Final = (
     ("fairness", "{fairness_communities}", "over communities (Jain)"),
     ("dropped", "{dropped}", "{causes}"),
 )
-_LINES_OF: Final = {"field": _FIELD_LINES}
+_OVERLAY_LINES: Final = (
+    ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted, {duplicates} more than once"),
+    ("stored", "{nodes_per_query}", "nodes per query, over all {trees} trees"),
+    ("query", "{query_path_hops}", "hops to where it is stored"),
+    ("", "{query_hops_own_tree}", "transmissions in its own tree; {query_hops_all_trees} in all"),
+    (
+        "delay",
+        "{notification_delay_ratio}",
+        "times the shortest way; {notification_delay_ratio_of_means} as a ratio of means",
+    ),
+    ("event", "{transmissions_per_event}", "transmissions to where it meets queries"),
+    ("load", "{busiest_share}", "of all messages at the busiest node; Gini {load_gini}"),
+    ("state", "{state_per_node}", "keys and queries at a node, {state_per_node_max} at most"),
+    ("energy", "{energy_j} J", "and {control_energy_j} J to build the trees"),
+)
+_FAILURE_LINES: Final = (
+    ("failed", "{failed_nodes}", "nodes; {rekeyed_nodes} others lost their key, {cut_off_nodes} any way"),
+    ("repair", "{repair_messages}", "messages; {changed_nodes} nodes changed state"),
+    ("delivered", "{delivery_ratio_unrepaired}", "before anybody knows"),
+    ("", "{delivery_ratio_repaired}", "when the trees are mended"),
+    ("", "{delivery_ratio_renewed}", "when all have subscribed again"),
+)
+_LINES_OF: Final = {"field": _FIELD_LINES, "overlay": _OVERLAY_LINES}
 """What is shown of a run, for each kind of network: name, value, remark, with metrics in braces."""
 _CEILING_LINES: Final = (
     ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
     ("", "{ceiling_community}", "if every contact with its community did"),
     ("", "{ceiling_epidemic}", "if subscribers carried everything everywhere"),
 )
-_RATIOS: Final = ("delivery_ratio", "ceiling_direct", "ceiling_community", "ceiling_epidemic")
+_RATIOS: Final = (
+    "delivery_ratio",
+    "ceiling_direct",
+    "ceiling_community",
+    "ceiling_epidemic",
+    "delivery_ratio_unrepaired",
+    "delivery_ratio_repaired",
+    "delivery_ratio_renewed",
+    "busiest_share",
+)
 
 
 def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
@@ -59,7 +90,8 @@ def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: 
     shown["dropped"] = _number(sum(drops.values()))
     shown["causes"] = " · ".join(f"{cause} {count:,}" for cause, count in drops.items())
     shown["how"] = "simulated" if until_death else "extrapolated to the first death"
-    lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ())
+    failures = _FAILURE_LINES if metrics.get("failed_nodes") else ()
+    lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ()) + failures
     return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in _filled(lines, shown))
 
 

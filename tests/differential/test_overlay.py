@@ -1,4 +1,4 @@
-"""The kernels over arrays do what the rules say of the network, message by message; so do the brokers (test_brokers)."""
+"""The kernels over arrays do what the rules say of the network, message by message, as the brokers do."""
 
 from dataclasses import replace
 

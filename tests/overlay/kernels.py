@@ -62,9 +62,8 @@ class FromKernels:
             case Withdraw(query):
                 self.withdraw(query, record)
             case Fail(nodes):
-                before = [layer for layer in self.layers]
                 self.dead |= set(nodes)
-                self.mend([repair(self.graph(), layer, ~self.alive(), self.rules) for layer in before])
+                self.mend([repair(self.graph(), layer, ~self.alive(), self.rules) for layer in self.layers])
             case Repair():
                 pass
             case Come(node, neighbors):
@@ -144,7 +143,7 @@ class FromKernels:
         self.links += [(other, node) for other in neighbors]
         mended = []
         for layer in self.layers:
-            nodes = np.concatenate([layer.nodes, empty_nodes(1)])
+            nodes = np.concatenate([layer.nodes, empty_nodes(1)]).view(np.recarray)
             mended.append(rejoin(self.graph(), nodes, layer, self.rules))
         self.mend(mended)
 

@@ -51,6 +51,9 @@ def run(
         typer.Option("--until-death", help="Simulate until the first sensor dies, for its real lifetime."),
     ] = False,
     ceiling: Annotated[bool, typer.Option(help="Also say what contacts alone would allow.")] = False,
+    largest: Annotated[
+        bool, typer.Option("--largest", help="Use the largest part of an overlay that is not connected.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate one run of a scenario and measure it."""
@@ -64,7 +67,8 @@ def run(
 
     if out is not None:
         check_out(out)
-    loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
+    changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
+    loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
     _check_field_options(loaded.network, {"--full-log": full_log, "--until-death": until_death, "--ceiling": ceiling})
     how: dict[str, Any] = {"full_log": full_log, "until_death": until_death} if loaded.network == "field" else {}
     result = simulate(loaded, seed=seed, **how)

@@ -228,4 +228,7 @@ def _columns(table: pa.Table, rows: Any) -> list[Any]:
 
 
 def _damage_from(said: Mapping[str, Any]) -> Damage:
-    return Damage(**{name: Stage(**value) if isinstance(value, dict) else value for name, value in said.items()})
+    values: dict[str, Any] = {
+        name: Stage(**value) if isinstance(value, dict) else value for name, value in said.items()
+    }
+    return Damage(**values)

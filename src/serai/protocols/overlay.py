@@ -187,7 +187,8 @@ def _rows(tables: _Tables, layers: Sequence[Layer], layer: Layer, node: Numbers,
 def _own_trees(layers: Sequence[Layer], nodes: int) -> Numbers:
     """The tree of each node; NONE if it was cut off. In PUB-2-SUB+ it stands in all, and one of them is its own."""
     if len(layers) == 1:
-        return layers[0].nodes["tree"].copy()
+        tree: Numbers = layers[0].nodes["tree"].copy()
+        return tree
     own = np.array([own_tree(node, len(layers)) for node in range(nodes)], np.int32)
     keyed = np.stack([layer.nodes["tree"] for layer in layers])
     return np.where(keyed[own, np.arange(nodes)] == NONE, NONE, own).astype(np.int32)

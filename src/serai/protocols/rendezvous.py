@@ -144,7 +144,7 @@ class _Parts(NamedTuple):
     """The strings of one piece by where they go next."""
 
     prefix: Strings
-    length: Numbers
+    length: Strings  # as wide as what it shifts
     hop: Numbers
 
 
@@ -340,7 +340,7 @@ def _next_above(parts: _Parts, leave: int, hop: int) -> int:
 
 @rule
 def _new_parts(room: int) -> _Parts:
-    return _Parts(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32))
+    return _Parts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32))
 
 
 @rule

@@ -25,8 +25,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as setting
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from serai._jit import bit_length, rule
 
@@ -77,10 +78,13 @@ class OverlaySettings(BaseModel):
     @model_validator(mode="after")
     def _must_meet(self) -> "OverlaySettings":
         if self.query_trees == "own" and self.event_trees == "own":
-            raise ValueError(
-                'query_trees = "own" needs event_trees = "all": a query and an event that both stay in their own tree'
-                " need not meet"
+            problem = (
+                'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
             )
+            clash = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
+            error = PydanticCustomError("clash", "{problem}", clash)
+            lines = [InitErrorDetails(type=error, loc=("query_trees",), input=self.query_trees)]
+            raise ValidationError.from_exception_data(type(self).__name__, lines)
         return self
 
 

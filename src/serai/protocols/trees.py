@@ -9,7 +9,7 @@ import numpy as np
 
 from serai._jit import kernel, rule
 from serai.engine.overlay.graph import Graph, Numbers, Places, spread
-from serai.engine.overlay.state import LINK, NONE, Layer, Links, Nodes, empty_nodes
+from serai.engine.overlay.state import LINK, NONE, Layer, Links, Nodes, empty_nodes, records
 from serai.protocols.tinymq import (
     AS_PRINTED,
     CHILD,
@@ -42,7 +42,7 @@ def survey(graph: Graph, nodes: Nodes, roots: Numbers, trees: Numbers, routing: 
     """The layer of nodes that have their keys: what each knows of its neighbours, and the ways to the roots."""
     link_start = np.zeros(graph.nodes + 1, np.int64)
     np.cumsum(_count_links(graph, nodes, routing), out=link_start[1:])
-    links = np.empty(link_start[-1], LINK)
+    links = records(int(link_start[-1]), LINK)
     _fill_links(graph, nodes, routing, links)
     hops, toward = _ways_to_roots(graph, nodes, roots)
     return Layer(trees, roots, nodes, link_start, links, hops, toward)

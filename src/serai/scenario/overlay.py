@@ -143,8 +143,6 @@ class OverlaySubscriptionSection(Section):
         """Texts that are no subscriptions, whatever the attributes are."""
         for place, error in misread(self.where or (), None):
             yield Clash((f"where.{place}",), error.message, error.position, error.width)
-        if self.where is not None and "widest" in self.model_fields_set:
-            yield Clash(("widest", "where"), "only used for random boxes, without `where`")
 
 
 class FailureSection(Section):

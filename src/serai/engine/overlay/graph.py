@@ -258,7 +258,7 @@ def check_connected(graph: Graph, names: Sequence[str], source: str) -> None:
     more = f"; and {count - 5} more" if count > 5 else ""
     raise BadInput(
         f"{source}: the network is in {count} parts, but every node must be able to reach every other: "
-        f"{'; '.join(told)}{more}. Use only the largest with --largest (network.largest = true), "
+        f"{'; '.join(told)}{more}. Use only the largest with --largest (nodes.largest = true), "
         "or a longer radio range, or more nodes"
     )
 

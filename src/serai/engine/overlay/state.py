@@ -34,8 +34,8 @@ LINK = np.dtype(
     ]
 )
 
-Nodes = NDArray[Any]  # of NODE
-Links = NDArray[Any]  # of LINK
+Nodes = Any  # np.recarray of NODE: which fields it has is not known to a type checker
+Links = Any  # np.recarray of LINK
 
 
 class Layer(NamedTuple):
@@ -81,8 +81,13 @@ def longer(array: NDArray[Any], room: int) -> NDArray[Any]:
     return longer
 
 
+def records(count: int, kind: np.dtype[Any]) -> Any:
+    """So many records, all zero."""
+    return np.zeros(count, kind).view(np.recarray)
+
+
 def empty_nodes(count: int) -> Nodes:
     """Nodes of which none has a key."""
-    nodes = np.zeros(count, NODE)
+    nodes = records(count, NODE)
     nodes["tree"] = nodes["parent"] = NONE
     return nodes
