@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
+from serai._jit import kernel, step
 from serai.content import matches
 from serai.engine.overlay.graph import FAR, Graph, Numbers, Places, spread
 from serai.engine.overlay.state import NONE, Pieces, longer
@@ -85,7 +85,7 @@ def match_arrivals(
     return found_arrival[:count].copy(), found_piece[:count].copy()
 
 
-@rule
+@step
 def holds(pieces: Pieces, piece: int, string: int, bits: int) -> bool:
     """Whether the string is one of those that the piece stands for."""
     for place in range(pieces.region_start[piece], pieces.region_start[piece + 1]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
+from serai._jit import engine, kernel, rule, step
 from serai.engine.overlay.graph import Numbers
 from serai.engine.overlay.state import NONE, Layer, Pieces, Regions, longer
 from serai.protocols.tinymq import (
@@ -27,6 +27,7 @@ from serai.protocols.tinymq import (
 )
 
 Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 HERE = -1
 """The next hop of a string that has arrived: the node is its rendezvous."""
@@ -53,7 +54,7 @@ class Rules(NamedTuple):
 # ---- one string
 
 
-@rule
+@step
 def next_hop(layer: Layer, rules: Rules, node: int, string: int) -> int:
     """Where a string goes from a node of the tree that it is for; `HERE` if the node is its rendezvous."""
     own = layer.nodes[node]
@@ -71,17 +72,10 @@ def next_hop(layer: Layer, rules: Rules, node: int, string: int) -> int:
 # ---- events (Algorithm 3.2)
 
 
-@kernel
 def route_events(
-    layer: Layer,
-    rules: Rules,
-    publisher: Numbers,
-    string: Strings,
-    tree: Numbers,
-    alive: NDArray[np.bool_],
-    sent: Counts,
+    layer: Layer, rules: Rules, publisher: Numbers, string: Strings, tree: Numbers, alive: Flags, sent: Counts,
     received: Counts,
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Numbers, Numbers]:  # fmt: skip
     """The rendezvous of each event in a tree of the layer (`LOST`: a dead node or a loop was on the way), and the hops.
 
     Adds to the messages that each node sent and received. What is printed may loop: an event that comes back to a
@@ -89,32 +83,37 @@ def route_events(
     """
     rendezvous, hops = np.empty(len(string), np.int32), np.zeros(len(string), np.int32)
     visited = np.full(len(layer.nodes), NONE, np.int64)
+    _route(layer, rules, publisher, string, tree, alive, visited, rendezvous, hops, sent, received)
+    return rendezvous, hops
+
+
+@engine
+def _route(
+    layer: Layer, rules: Rules, publisher: Numbers, string: Strings, tree: Numbers, alive: Flags, visited: Counts,
+    rendezvous: Numbers, hops: Numbers, sent: Counts, received: Counts,
+) -> None:  # fmt: skip
     for event in range(len(string)):
         node = publisher[event]
+        rendezvous[event] = LOST
         while True:
             hop = _way_of(layer, rules, node, string[event], tree[event])
             if hop == HERE:
                 rendezvous[event] = node
-                break
-            if hop == NO_ROUTE:
-                rendezvous[event] = LOST
+            if hop < 0:
                 break
             if rules.routing == AS_PRINTED:
                 visited[node] = event
             hops[event] += 1
             sent[node] += 1
             if not alive[hop]:
-                rendezvous[event] = LOST
                 break
             received[hop] += 1
             if rules.routing == AS_PRINTED and visited[hop] == event:
-                rendezvous[event] = LOST
                 break
             node = hop
-    return rendezvous, hops
 
 
-@rule
+@step
 def _way_of(layer: Layer, rules: Rules, node: int, string: int, tree: int) -> int:
     """Where a string for a tree of the layer goes from any node."""
     if layer.nodes[node].tree != layer.trees[tree]:
@@ -122,7 +121,7 @@ def _way_of(layer: Layer, rules: Rules, node: int, string: int, tree: int) -> in
     return next_hop(layer, rules, node, string)
 
 
-@rule
+@step
 def _way_to(layer: Layer, node: int, tree: int) -> int:
     """The neighbour on the way to a tree of the layer."""
     hop: int = layer.toward[tree, node]
@@ -176,7 +175,7 @@ def place_queries(layer: Layer, rules: Rules, boxes: QueryBoxes, query: Numbers,
     return cut(pieces, count)
 
 
-@rule
+@step
 def _begin(pieces: Pieces, count: int, query: int, tree: int, node: int) -> int:
     """The subscriber's own piece: all strings of the query, by the empty prefix; how many pieces there are then."""
     enter(pieces, count, query, tree, node, NONE, 0)
@@ -186,14 +185,14 @@ def _begin(pieces: Pieces, count: int, query: int, tree: int, node: int) -> int:
     return count + 1
 
 
-@rule
+@step
 def enter(pieces: Pieces, count: int, query: int, tree: int, node: int, back: int, hops: int) -> None:
     """Make a node the holder of a new piece, the strings of which are still to be said."""
     pieces.query[count], pieces.tree[count], pieces.node[count] = query, tree, node
     pieces.back[count], pieces.hops[count], pieces.stays[count] = back, hops, False
 
 
-@rule
+@step
 def _divide(
     layer: Layer, rules: Rules, first: Cells, last: Cells, pieces: Pieces, at: int, tree: int, parts: _Parts,
     stack: _Parts,
@@ -211,7 +210,7 @@ def _divide(
     return count
 
 
-@rule
+@step
 def _divide_prefix(
     layer: Layer, rules: Rules, first: Cells, last: Cells, node: int, prefix: int, length: int, parts: _Parts,
     count: int, stack: _Parts,
@@ -236,7 +235,7 @@ def _divide_prefix(
     return count
 
 
-@rule
+@step
 def _print(layer: Layer, pieces: Pieces, at: int, parts: _Parts, leave: int, seen: bool) -> int:
     """Algorithm 3.1 to the letter: where the whole query goes from here, given where its strings would go.
 
@@ -261,7 +260,7 @@ def _print(layer: Layer, pieces: Pieces, at: int, parts: _Parts, leave: int, see
     return _whole_query_to(parts, count, HERE) if stays else count
 
 
-@rule
+@step
 def _whole_query_to(parts: _Parts, count: int, hop: int) -> int:
     """Send the whole query to a next hop, once; how many parts there are then. Earlier parts may be overwritten."""
     for part in range(count):
@@ -271,7 +270,7 @@ def _whole_query_to(parts: _Parts, count: int, hop: int) -> int:
     return count + 1
 
 
-@rule
+@step
 def _tells_apart(layer: Layer, node: int, prefix: int, length: int, bits: int) -> bool:
     """Whether the next hops of strings with this prefix may differ."""
     own = layer.nodes[node]
@@ -283,7 +282,7 @@ def _tells_apart(layer: Layer, node: int, prefix: int, length: int, bits: int) -
     return False
 
 
-@rule
+@step
 def _joined(rules: Rules, first: Cells, last: Cells, parts: _Parts, count: int, least: int) -> int:
     """Shorten the last part while its other half is not asked for, or goes the same way; how many parts are left."""
     while parts.length[count - 1] > least:
@@ -304,7 +303,7 @@ def _joined(rules: Rules, first: Cells, last: Cells, parts: _Parts, count: int, 
     return count
 
 
-@rule
+@step
 def _send(pieces: Pieces, count: int, at: int, parts: _Parts, leave: int) -> int:
     """Send the parts on, one message to each next hop in order of number; how many pieces there are then."""
     hop = _next_above(parts, leave, HERE)
@@ -324,7 +323,7 @@ def _send(pieces: Pieces, count: int, at: int, parts: _Parts, leave: int) -> int
     return count
 
 
-@rule
+@step
 def _next_above(parts: _Parts, leave: int, hop: int) -> int:
     """The lowest next hop above this one; `HERE` if there is none."""
     lowest = HERE

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
+from serai._jit import kernel, rule, step
 from serai.engine.overlay.graph import Graph, Numbers, Places
 from serai.engine.overlay.state import NONE, Layer, Nodes, Pieces
 from serai.protocols.answers import Held
@@ -128,7 +128,7 @@ def _room_to_give(pieces: Pieces, count: int, piece: int) -> Pieces:
     return with_room(pieces, count + 1, pieces.region_start[count] + most)
 
 
-@rule
+@step
 def _give(layer: Layer, rules: Rules, boxes: QueryBoxes, pieces: Pieces, count: int, piece: int, child: int) -> int:
     """Send a new child those strings of a piece that its key begins, if there are any; how many pieces there are."""
     own, query = layer.nodes[child], pieces.query[piece]
