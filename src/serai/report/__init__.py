@@ -1,0 +1,1 @@
+"""Tables, figures and one HTML page: what a sweep found, for people to read."""
