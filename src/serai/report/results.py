@@ -21,11 +21,10 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a sweep: the scenario's name, the settings that were changed, and the whole of it as TOML."""
+    """A point of a sweep: the scenario's name, and the settings that were changed."""
 
     scenario: str
     settings: Mapping[str, str]
-    toml: str = ""
 
     @property
     def label(self) -> str:
@@ -66,6 +65,8 @@ class Results:
     delays: Mapping[Case, DelayCurve] = field(default_factory=dict)
     dots: Mapping[tuple[Case, str], tuple[float, ...]] = field(default_factory=dict)
     """The values of a few seeds, to be drawn."""
+    scenarios: Mapping[Case, str] = field(default_factory=dict)
+    """The whole scenario of a case as TOML, every default written out."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """How to get the same again: command, seeds, versions."""
 
@@ -77,6 +78,15 @@ class Results:
         """How a case is called: by its protocol, and by its point where there are several."""
         protocol = case.protocol.upper()
         return protocol if len(self.points) == 1 else f"{protocol} · {self.points[case.point].label}"
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols, in the order of the cases."""
+        return list(dict.fromkeys(case.protocol for case in self.cases))
+
+    def at(self, point: int) -> list[Case]:
+        """The cases of a point."""
+        return [case for case in self.cases if case.point == point]
 
     def metrics(self, *beginnings: str) -> list[str]:
         """The metrics whose names begin so and of which anything is known."""
