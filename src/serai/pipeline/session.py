@@ -87,6 +87,8 @@ def _settings(cores: int, memory_mib: int) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Summaries are small: as many pieces as cores, not the 200 that suit a large cluster.
         "spark.sql.shuffle.partitions": str(max(2, 2 * cores)),
+        # A row of metrics is wider than what Spark compiles by default.
+        "spark.sql.codegen.maxFields": "1000",
     }
     if not os.environ.get("SERAI_DEBUG"):
         quiet = resources.files("serai.pipeline") / "log4j2.properties"

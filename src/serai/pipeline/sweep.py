@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from serai.errors import BadInput, CannotRun
+from serai.pipeline.aggregate import summary
 from serai.pipeline.cutting import cut_tasks, pilot_tasks
 from serai.pipeline.plan import Plan
 from serai.pipeline.results import Sweep, open_sweep
+from serai.pipeline.stopping import Until, first_seeds, next_seeds
 from serai.pipeline.store import Part, Segment, Store, missing_runs, source_stamp, write_aside
 from serai.pipeline.tasks import RESULT, Job, Task, run_tasks
 from serai.pipeline.warm import warm_kernels
@@ -69,22 +71,22 @@ def run_sweep(
     spark: SparkSession,
     *,
     keep: Keep | None = None,
+    until: Until | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run what is missing of the plan in the folder, and return the finished sweep."""
-    work = begin(plan, folder, spark, keep=keep, progress=progress)
-    finish(work, plan)
+    """Run what is missing of the plan in the folder, and return the finished sweep.
+
+    With `until` the plan's seeds are the most that a point gets: it stops as soon as its interval is narrow enough.
+    """
+    work = _begin(plan, folder, spark, keep, progress or Progress())
+    if until is None:
+        _finish(work, plan)
+    else:
+        _finish_when_narrow(work, plan, until)
     return open_sweep(work.store.folder, spark)
 
 
-def begin(
-    plan: Plan,
-    folder: str | Path,
-    spark: SparkSession,
-    *,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
-) -> _Work:
+def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
     if keep is not None and plan.network != "field":
         raise BadInput(f"--keep: runs on a network of this kind ({plan.network}) cannot be kept yet")
@@ -92,10 +94,22 @@ def begin(
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values())
     cluster = _look_at(spark, store, mark)
-    return _Work(spark, plan, store, mark, keep, progress or Progress(), cluster)
+    return _Work(spark, plan, store, mark, keep, progress, cluster)
 
 
-def finish(work: _Work, plan: Plan) -> None:
+def _finish_when_narrow(work: _Work, plan: Plan, until: Until) -> None:
+    """Run every point with more and more seeds until its interval is narrow enough."""
+    most = plan.seeds
+    wanted, seeds = first_seeds(len(plan.points), until, most), None
+    while wanted != seeds:
+        seeds = wanted
+        _finish(work, plan.with_seeds(seeds))
+        rows = open_sweep(work.store.folder, work.spark).rows
+        looked_at = summary(rows, [until.metric]).toArrow().to_pylist()
+        wanted = next_seeds(seeds, looked_at, until, most)
+
+
+def _finish(work: _Work, plan: Plan) -> None:
     """Run what is missing of a plan, and write its table."""
     parts = _sound_parts(work)
     missing = [*missing_runs(plan.runs(), parts)] if work.keep is None else [*_not_kept(plan, work.store, parts)]
