@@ -76,7 +76,7 @@ def test_reasons_name_the_place():
     assert judged(trend("rises"), a=curve(1, 5, 3)).reason == "turns after 1"
     claim = Order("figure", "1", "words", "m", "a", "b")
     assert judged(claim, a=curve(5, 6), b=curve(9, 2)).reason == "the other way round at 0"
-    assert judged(trend(at_most=0.1), a=curve(10, 12, 11)).reason == "differs by 18%"
+    assert judged(trend(at_most=0.1), a=curve(10, 12, 11)).reason == "differs by 18 %"
 
 
 def test_what_was_not_measured_cannot_be_told():

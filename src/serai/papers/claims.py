@@ -168,7 +168,7 @@ def _spread(points: Sequence[Measured], at_most: float) -> tuple[Verdict, str]:
     if mean == 0:
         return OPEN, "all zero"
     gap = difference(estimates[-1], estimates[0])
-    reason = f"differs by {gap.mean / abs(mean):.0%}"
+    reason = f"differs by {100 * gap.mean / abs(mean):.0f} %"
     if gap.low > at_most * abs(mean):
         return FAILS, reason
     return (HOLDS if gap.high <= at_most * abs(mean) else OPEN), reason

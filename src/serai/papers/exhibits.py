@@ -20,6 +20,11 @@ class Published:
         """The number in the metric's own unit: ratios are fractions there, percentages in print."""
         return self.value / 100 if self.unit == "%" else self.value
 
+    @property
+    def printed(self) -> str:
+        """The number with the decimals that it has in print: two for days, one for the others."""
+        return f"{self.value:.{2 if self.unit == 'd' else 1}f}"
+
 
 @dataclass(frozen=True)
 class Paper:

@@ -73,14 +73,14 @@ _ALPHA: Final = Axis(
     "",
     (1, 2, 4, 6, 8, 10, 15, 20),
     20,
-    "ours: the text gives no values, the figure is not legible",
+    "our choice, the text gives none",
 )
 _SPEED: Final = Axis(
-    "subscribers.speed_max", "Vmax", "m/s", (1, 3, 5, 7, 9, 11), 5, "CET 4.3: Vmax from 1 to 11; the steps are ours"
+    "subscribers.speed_max", "Vmax", "m/s", (1, 3, 5, 7, 9, 11), 5, "Vmax from 1 to 11 by CET 4.3, the steps are ours"
 )
-_SENSORS: Final = Axis("sensors.count", "N", "", (40, 60, 80, 100, 120, 140), 100, "CED Fig. 8, ticks of the axis")
+_SENSORS: Final = Axis("sensors.count", "N", "", (40, 60, 80, 100, 120, 140), 100, "the ticks of CED's Fig. 8")
 _CELLS: Final = Axis(
-    "field.cells", "cells a side", "", (10, 15, 20, 25, 30), 15, "CET 4.5: 10 x 10 to 30 x 30; the steps are ours"
+    "field.cells", "cells a side", "", (10, 15, 20, 25, 30), 15, "10 x 10 to 30 x 30 by CET 4.5, the steps are ours"
 )
 
 _RATIO: Final = "delivery_ratio"

@@ -68,6 +68,8 @@ _STYLE: Final[dict[str, Any]] = {
     "ytick.color": "#555555",
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    "legend.columnspacing": 1.2,
+    "legend.handlelength": 1.8,
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
 }
@@ -108,7 +110,7 @@ def curves(name: str, series: Sequence[Series], x: str, y: str, caption: str) ->
         axes.set_ylabel(y)
         axes.set_xticks(sorted({at for one in series for at in one.at}))
         _from_zero(axes)
-        _legend(axes, len(series) + any(one.published for one in series))
+        _legend(axes)
         return Picture(name, _svg(figure), _said(caption, series), caption)
 
 
@@ -167,7 +169,7 @@ def steps(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> 
         axes.set_ylabel(y)
         axes.set_ylim(0, 100)
         axes.set_xlim(left=0)
-        _legend(axes, len(series))
+        _legend(axes)
         return Picture(name, _svg(figure), _said(caption, series), caption)
 
 
@@ -204,7 +206,7 @@ def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float
         axes.set_ylim(len(labels) - 0.4, -0.6)
         axes.set_xlabel(x)
         axes.grid(visible=False, axis="y")
-        _legend(axes, len(parts))
+        _legend(axes)
         words = "; ".join(
             f"{label}: {', '.join(f'{part} {lengths[line]:,.0f}' for part, lengths in parts.items())}"
             for line, label in enumerate(labels)
@@ -235,8 +237,11 @@ def _svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _legend(axes: Axes, entries: int) -> None:
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, entries), borderaxespad=0.2)
+def _legend(axes: Axes) -> None:
+    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda entry: "published" in entry[1])
+    handles, labels = zip(*entries, strict=True)
+    columns = len(entries) if len(entries) < 5 else math.ceil(len(entries) / 2)
+    axes.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderaxespad=0.2)
 
 
 def _from_zero(axes: Axes) -> None:

@@ -66,9 +66,9 @@ class Reproduction:
                 yield at, case
 
     def has(self, exhibit: Exhibit, rules: str) -> bool:
-        """Whether there is a curve to draw: the default alone, which other exhibits have too, is none."""
+        """Whether it can be shown with all its protocols; the default alone, which others have too, is no curve."""
         enough = 1 if exhibit.axis is None else 2
-        return any(len(list(self.points(exhibit, protocol, rules))) >= enough for protocol in exhibit.protocols)
+        return all(len(list(self.points(exhibit, protocol, rules))) >= enough for protocol in exhibit.protocols)
 
     def judge(self, claim: Claim, rules: str) -> Judgement:
         """Whether a claim holds under a rule set."""
@@ -98,8 +98,9 @@ def chapter(found: Reproduction) -> Section | None:
     if ablations := [table for protocol in ("ced", "cet", "dg") if (table := ablation_table(found, protocol))]:
         words = "One open point is read differently in each row; the first row is the default reading."
         parts.append(Section("ablations", "What each open point does", (words,), tuple(ablations)))
-    words = f"Hit: within {NEAR:.0%} of the published number. Common rules: the built-in scenario field; {_CHANGED}."
-    return Section("papers", "Against the papers", (words,), (published_table(found),), parts=tuple(parts))
+    near = f"Hit: within {100 * NEAR:.0f} % of the published number."
+    common = f"Common rules: the built-in scenario field; {_CHANGED}."
+    return Section("papers", "Against the papers", (near, common), (published_table(found),), parts=tuple(parts))
 
 
 def caveats(found: Reproduction) -> tuple[str, ...]:
@@ -112,7 +113,9 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
         f"{row.protocol.upper()}'s {scale_of(row.metric, found.results.definitions).name}" for row in missed
     )
     end = f"; missed: {names}" if missed else ""
-    sentence = f"Of {in_words(len(rows), 'published number')} {len(rows) - len(missed)} are within {NEAR:.0%}{end}."
+    sentence = (
+        f"Of {in_words(len(rows), 'published number')} {len(rows) - len(missed)} are within {100 * NEAR:.0f} %{end}."
+    )
     claims = found.claims()
     if claims:
         verdicts = [found.judge(claim, CALIBRATED).verdict for claim in claims]
@@ -140,7 +143,7 @@ def published_table(found: Reproduction) -> Table:
     reasons: list[str] = []
     for row in found.compared():
         scale = scale_of(row.metric, found.results.definitions)
-        cells = [text(f"{row.protocol.upper()} {scale.heading}"), plain(row.value, f"{row.value:g}")]
+        cells = [text(f"{row.protocol.upper()} {scale.heading}"), plain(row.value, row.printed)]
         for rules in (CALIBRATED, COMMON):
             ours = found.at_defaults(row, rules)
             cells += [estimated(ours, scale), plain(100 * _off(ours, row), signed_percent(_off(ours, row)))]
@@ -159,7 +162,7 @@ def _claims_part(found: Reproduction, table: Table) -> Section:
     words = (
         "Each claim of the papers' text, judged from the means. A trend holds if the ends differ and no step goes "
         "clearly back by more than a tenth of the whole change. “Slightly” and “little impact” are taken as within "
-        f"{LITTLE:.0%}. Differences are judged as if the two means were independent, 95 %."
+        f"{100 * LITTLE:.0f} %. Differences are judged as if the two means were independent, 95 %."
     )
     return Section("claims", "What the text claims", (words,), (table,))
 
@@ -271,7 +274,7 @@ def ablation_table(found: Reproduction, protocol: str) -> Table | None:
     scales = [scale_of(metric, found.results.definitions) for metric in METRICS]
     printed = {row.metric: row for row in PUBLISHED if row.protocol == protocol}
     lines: list[tuple[Cell, ...]] = [
-        (text("published"), *(plain(printed[m].value, f"{printed[m].value:g}") for m in METRICS))
+        (text("published"), *(plain(printed[m].value, printed[m].printed) for m in METRICS))
     ]
     for words, one in there:
         cells = [text(words)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from serai.statistics import Estimate
@@ -77,7 +77,7 @@ class Results:
     def name(self, case: Case) -> str:
         """How a case is called: by its protocol, and by its point where there are several."""
         protocol = case.protocol.upper()
-        return protocol if len(self.points) == 1 else f"{protocol} · {self.points[case.point].label}"
+        return protocol if len(self.numbers) == 1 else f"{protocol} · {self.points[case.point].label}"
 
     @property
     def protocols(self) -> list[str]:
@@ -88,7 +88,21 @@ class Results:
         """The cases of a point."""
         return [case for case in self.cases if case.point == point]
 
+    @property
+    def numbers(self) -> list[int]:
+        """The points (their numbers) that the cases are at."""
+        return list(dict.fromkeys(case.point for case in self.cases))
+
+    def main(self) -> Results:
+        """What the tables are about: where some points change nothing, the first of these; else everything."""
+        unchanged = [number for number in self.numbers if not self.points[number].settings]
+        return replace(self, cases=tuple(self.at(unchanged[0]))) if unchanged else self
+
     def metrics(self, *beginnings: str) -> list[str]:
         """The metrics whose names begin so and of which anything is known."""
-        known = {metric for (_, metric), found in self.estimates.items() if math.isfinite(found.mean)}
+        known = {
+            metric
+            for (case, metric), found in self.estimates.items()
+            if case in self.cases and math.isfinite(found.mean)
+        }
         return [name for name in self.definitions if name in known and name.startswith(beginnings)]

@@ -17,6 +17,7 @@ _MOST_POINTS_DRAWN: Final = 6
 _MOST_RANKED: Final = 4
 _COSTS_DRAWN: Final = ("copies_per_event", "energy_j", "lifetime_days")
 _COSTS: Final = ("copies", "transmissions", "energy", "control_energy", "lifetime", "load")
+_NO_COSTS: Final = ("transmissions", "lifetime_events_only_days")  # what others of them say already
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,16 @@ class Section:
 
 def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Section | None = None) -> list[Section]:
     """Every chapter, in the order of reading; `caveats` end the answer that opens the report."""
+    papers = against_papers or Section("papers", "Against the papers", absent="they print nothing on these runs")
     return [
         _answer(results, caveats),
         _main_table(results),
-        _against_settings(results),
+        _against_settings(results, drawn_elsewhere=any(part.pictures for part in papers.parts)),
         _delays(results),
         _costs(results),
         _drops(results),
         _fairness(results),
-        against_papers or Section("papers", "Against the papers", absent="no published number is known for these runs"),
+        papers,
         _scenarios(results),
         _reproduce(results),
     ]
@@ -127,7 +129,7 @@ def _main_table(results: Results) -> Section:
 
 def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ...], mark_best: bool = False) -> Table:
     """One line per case, one column per metric; the best of each point bold, who is not worse marked ≈."""
-    several = len(results.points) > 1
+    several = len(results.numbers) > 1
     scales = [scale_of(metric, results.definitions) for metric in metrics]
     rows = []
     for case in results.cases:
@@ -160,11 +162,12 @@ def _standing(results: Results, case: Case, metric: str) -> tuple[bool, str]:
 # --- 3: against the swept setting
 
 
-def _against_settings(results: Results) -> Section:
+def _against_settings(results: Results, drawn_elsewhere: bool) -> Section:
     title = "Against the swept setting"
     pictures = tuple(picture for axis in swept_axes(results) for picture in _axis_pictures(results, axis))
     if not pictures:
-        return Section("swept", title, absent="no setting with numbers was swept")
+        why = "its figures are among those of the papers" if drawn_elsewhere else "no setting with numbers was swept"
+        return Section("swept", title, absent=why)
     return Section(
         "swept", title, ("Points are means with 95 % intervals; small dots are single seeds.",), pictures=pictures
     )
@@ -172,8 +175,8 @@ def _against_settings(results: Results) -> Section:
 
 def swept_axes(results: Results) -> list[str]:
     """The settings that take more than one value, all of them numbers."""
-    keys = dict.fromkeys(key for point in results.points for key in point.settings)
-    return [key for key in keys if len({_at(results, n, key) for n in range(len(results.points))} - {None}) > 1]
+    keys = dict.fromkeys(key for number in results.numbers for key in results.points[number].settings)
+    return [key for key in keys if len({_at(results, number, key) for number in results.numbers} - {None}) > 1]
 
 
 def _at(results: Results, point: int, key: str) -> float | None:
@@ -188,9 +191,9 @@ def _at(results: Results, point: int, key: str) -> float | None:
 def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
     """One picture per metric and per combination of the other settings."""
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for number, point in enumerate(results.points):
+    for number in results.numbers:
         if _at(results, number, axis) is not None:
-            others = tuple((key, value) for key, value in point.settings.items() if key != axis)
+            others = tuple(item for item in results.points[number].settings.items() if item[0] != axis)
             groups.setdefault(others, []).append(number)
     for index, (others, points) in enumerate(list(groups.items())[:_MOST_POINTS_DRAWN]):
         if len(points) < 2:
@@ -231,9 +234,7 @@ def series_of(results: Results, metric: str, protocol: str, cases: list[tuple[fl
 
 def _delays(results: Results) -> Section:
     title = "Delay, the undelivered counted"
-    points = [
-        point for point in range(len(results.points)) if any(case in results.delays for case in results.at(point))
-    ]
+    points = [point for point in results.numbers if any(case in results.delays for case in results.at(point))]
     if not points:
         return Section("delay", title, absent="the delays of single deliveries were not kept")
     pictures = []
@@ -249,7 +250,7 @@ def _delays(results: Results) -> Section:
             for case in results.at(point)
             if case in results.delays
         ]
-        where = f" ({results.points[point].label})" if len(results.points) > 1 else ""
+        where = f" ({results.points[point].label})" if len(results.numbers) > 1 else ""
         caption = f"Wanted pairs served within a delay{where}: the curves end at the delivery ratio, not at 100 %."
         pictures.append(steps(f"delay-{point}", series, "delay, s", "served, % of wanted", caption))
     return Section("delay", title, pictures=tuple(pictures), tables=tuple(_quantile_tables(results)))
@@ -259,11 +260,12 @@ def _quantile_tables(results: Results) -> Iterator[Table]:
     """Within which delay a part of all wanted pairs is served; nothing where so many never are."""
     parts = (0.25, 0.5, 0.75, 0.9, 0.95)
     rows = []
-    for case, curve in results.delays.items():
+    for case in [case for case in results.cases if case in results.delays]:
+        curve = results.delays[case]
         cells = [text(results.name(case))]
         for part in parts:
             within = next((d for d, f in zip(curve.delay_s, curve.fraction, strict=True) if f >= part), None)
-            cells.append(Cell("never" if within is None else f"{within:,.0f}", within))
+            cells.append(Cell("never" if within is None else f"{within:,.0f}", within, right=True))
         rows.append(tuple(cells))
     caption = "Seconds until a part of all wanted pairs was served, all seeds together."
     yield Table("delay-quantiles", caption, ("case", *(f"{100 * part:.0f} %" for part in parts)), tuple(rows))
@@ -271,7 +273,7 @@ def _quantile_tables(results: Results) -> Iterator[Table]:
 
 def _costs(results: Results) -> Section:
     title = "Cost"
-    metrics = tuple(results.metrics(*_COSTS))
+    metrics = tuple(name for name in results.metrics(*_COSTS) if name not in _NO_COSTS)
     if not metrics:
         return Section("cost", title, absent="no cost was measured")
     drawn = [name for name in metrics if name in _COSTS_DRAWN] or list(metrics[:3])
@@ -335,14 +337,13 @@ def _fairness(results: Results) -> Section:
 
 def _scenarios(results: Results) -> Section:
     title = "The scenario, every default shown"
-    if not results.scenarios:
+    known = [case for case in results.cases if case in results.scenarios]
+    if not known:
         return Section("scenario", title, absent="the scenario was not kept")
-    shown = dict(list(results.scenarios.items())[:_MOST_POINTS_DRAWN])
-    words = ""
-    if len(results.scenarios) > len(shown):
-        words = f"The first {len(shown)} of {len(results.scenarios)}; the others differ from them by their settings."
-    blocks = tuple(Block(results.name(case), toml) for case, toml in shown.items())
-    return Section("scenario", title, (words,) if words else (), blocks=blocks)
+    shown = known[:_MOST_POINTS_DRAWN]
+    words = f"The first {len(shown)} of {len(known)}; the others differ from them by their settings."
+    blocks = tuple(Block(results.name(case), results.scenarios[case]) for case in shown)
+    return Section("scenario", title, (words,) if len(shown) < len(known) else (), blocks=blocks)
 
 
 def _reproduce(results: Results) -> Section:

@@ -21,6 +21,8 @@ class Cell:
     half_width: float | None = None
     strong: bool = False
     remark: str = ""
+    right: bool = False
+    """Stands among numbers though it is none."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Table:
 
     def numeric(self, column: int) -> bool:
         """Whether a column holds numbers, which stand to the right."""
-        return any(row[column].value is not None for row in self.rows)
+        return any(row[column].value is not None or row[column].right for row in self.rows)
 
     def with_intervals(self, column: int) -> bool:
         """Whether the numbers of a column have intervals."""

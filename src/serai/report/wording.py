@@ -45,12 +45,12 @@ class Scale(NamedTuple):
 
 
 def scale_of(metric: str, definitions: Mapping[str, tuple[str, str]]) -> Scale:
-    """How a metric is shown; fractions are shown in per cent."""
+    """How a metric is shown; fractions are shown in per cent, but for indices such as Jain's."""
     unit = definitions[metric][0] if metric in definitions else ""
     name = _SHORT.get(metric) or _without_unit(metric).replace("_", " ")
-    if unit == "fraction":
+    if unit == "fraction" and "fairness" not in metric:
         return Scale(name, "%", 100.0)
-    return Scale(name, unit, 1.0)
+    return Scale(name, "" if unit == "fraction" else unit, 1.0)
 
 
 def _without_unit(metric: str) -> str:

@@ -1,0 +1,66 @@
+"""The reproduction of papers as lines of text, 80 columns wide."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from serai.papers.claims import FAILS, HOLDS, OPEN
+from serai.papers.field import CALIBRATED, COMMON, EXHIBITS, PAPERS
+from serai.report.reproduction import Reproduction, ablation_table, evidence, published_table
+from serai.report.tables import Cell, Table, to_text
+
+_WIDTH: Final = 80
+_SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
+
+
+def as_text(found: Reproduction) -> str:
+    """Published numbers beside ours, what is missed and why, every claim judged, the other readings."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Reproduction) -> Iterator[str]:
+    table = published_table(found)
+    yield to_text(_without_source(table))
+    yield ""
+    for remark in table.remarks:
+        yield from textwrap.wrap(f"* {remark}", _WIDTH, initial_indent=" ", subsequent_indent="   ")
+    for paper in PAPERS.values():
+        claims = [claim for claim in found.claims() if EXHIBITS[claim.exhibit].paper == paper.name]
+        if claims:
+            yield ""
+            yield f" {paper.cited}"
+        for claim in claims:
+            own, common = found.judge(claim, CALIBRATED), found.judge(claim, COMMON)
+            other = f" [common rules: {common.verdict}]" if common.verdict != own.verdict else ""
+            words = f"{EXHIBITS[claim.exhibit].label}: {claim.words}: {evidence(found, claim, own)}{other}"
+            yield from textwrap.wrap(
+                words, _WIDTH, initial_indent=f"  {_SIGNS[own.verdict]} ", subsequent_indent="      "
+            )
+    for protocol in ("ced", "cet", "dg"):
+        if ablations := ablation_table(found, protocol):
+            yield ""
+            yield f" {ablations.caption}"
+            yield to_text(_without_differences(ablations))
+    if found.claims():
+        yield ""
+        yield f" {_SIGNS[HOLDS]} {HOLDS}   {_SIGNS[FAILS]} {FAILS}   {_SIGNS[OPEN]} {OPEN} with so few seeds"
+
+
+def _without_source(table: Table) -> Table:
+    """The table narrow enough for a terminal: a missed number has a star."""
+    rows = []
+    for name, theirs, own, own_off, common, common_off, verdict, _source in table.rows:
+        star = Cell(f"{own_off.text}{'*' if verdict.text == 'missed' else ' '}", own_off.value)
+        rows.append((name, theirs, own, star, common, common_off))
+    return Table(table.name, table.caption, table.heads[:6], tuple(rows))
+
+
+def _without_differences(table: Table) -> Table:
+    """The table without the differences in brackets, and with settings in short."""
+    rows = [
+        (Cell(row[0].text.replace("protocol.", "")), *(Cell(cell.text, cell.value) for cell in row[1:]))
+        for row in table.rows
+    ]
+    return Table(table.name, table.caption, table.heads, tuple(rows))
