@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import serai
 from serai.errors import BadInput, CannotRun
 from serai.pipeline.java import Java, choose_java
 from serai.pipeline.machine import free_memory_bytes, usable_cores
@@ -106,7 +107,7 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("serai").master(master).config(map=dict(settings))
     try:
-        with _java_home(java.home()):
+        with _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources())):
             return builder.getOrCreate()
     except PySparkException as error:
         raise CannotRun(f"Spark did not start on {master} with Java {java.version}: {_first_line(error)}") from error
@@ -117,15 +118,21 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
 
 
 @contextmanager
-def _java_home(home: Path) -> Iterator[None]:
-    """JAVA_HOME while the JVM is started; afterwards the user's again."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(home)
+def _environment(**variables: str) -> Iterator[None]:
+    """These variables while the JVM is started, which hands them on to its workers; afterwards the user's again."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ |= variables
     try:
         yield
     finally:
-        del os.environ["JAVA_HOME"]
-        os.environ |= {"JAVA_HOME": before} if before is not None else {}
+        for name, value in before.items():
+            del os.environ[name]
+            os.environ |= {name: value} if value is not None else {}
+
+
+def _sources() -> list[str]:
+    """Where workers of this machine find serai: where this process did."""
+    return [str(Path(serai.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 
 def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:

@@ -34,7 +34,7 @@ import serai
 from serai.errors import BadInput, CannotRun, SeraiError
 from serai.log import package_versions
 from serai.pipeline.plan import Plan, plan_from_json
-from serai.schemas import part_schema, sweep_schema
+from serai.schemas import sweep_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,10 @@ class Part:
     segments: tuple[Segment, ...]
 
 
+class OtherSweep(BadInput):
+    """The folder keeps a sweep whose runs cannot stand beside those that are asked for."""
+
+
 class Store:
     """The folder of a sweep."""
 
@@ -80,10 +84,14 @@ class Store:
 
     # --- the plan
 
-    def open(self, plan: Plan) -> str:
-        """Make the folder ready for the runs of a plan, or refuse one that holds other things; its new mark."""
+    def check(self, plan: Plan) -> None:
+        """Refuse a folder that cannot be written to, or holds other things than runs of this sweep."""
         _check_writable(self.folder)
         self._check_same_sweep(plan)
+
+    def open(self, plan: Plan) -> str:
+        """Make the folder ready for the runs of a plan; its new mark."""
+        self.check(plan)
         try:
             self.parts_folder.mkdir(parents=True, exist_ok=True)
             self._remove_left_overs()
@@ -97,6 +105,11 @@ class Store:
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         write_aside(self.folder / _PLAN_FILE, text.encode())
         return _digest(text.encode())
+
+    def clear(self) -> None:
+        """Remove the sweep that the folder keeps; what others have put beside it stays."""
+        for path in [*self.parts_folder.glob("*"), self.folder / _PLAN_FILE, self.table]:
+            path.unlink(missing_ok=True)
 
     def is_marked(self, mark: str) -> bool:
         """Whether this folder, as seen from here, is the one that carries the mark."""
@@ -134,13 +147,13 @@ class Store:
             return
         said = self._described()
         if said["plan"]["base"] != plan.base:
-            raise BadInput(
+            raise OtherSweep(
                 f"{self.folder}: holds a sweep of another scenario ({said['plan']['name']}); choose another folder"
             )
         ours = _versions()
         other = [f"{name} {was}" for name, was in said["versions"].items() if ours.get(name) != was]
         if other:
-            raise BadInput(
+            raise OtherSweep(
                 f"{self.folder}: its runs were made with {', '.join(other)}, this is"
                 f" {', '.join(f'{name} {ours[name]}' for name in said['versions'] if name in ours)};"
                 " their numbers may differ: choose another folder"
@@ -370,18 +383,3 @@ def source_stamp() -> str:
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-__all__ = [
-    "FORMAT",
-    "Part",
-    "Segment",
-    "Store",
-    "disk_message",
-    "missing_runs",
-    "part_content",
-    "part_name",
-    "part_schema",
-    "source_stamp",
-    "write_aside",
-]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,18 +29,19 @@ if TYPE_CHECKING:
 Keep = Literal["ledger", "log"]
 
 _LOOK_S: Final = 0.5
+_PATIENCE_S: Final = 30.0
 _WAVE_S: Final = 30.0
 """Where workers cannot reach the folder, parts come back after so many seconds of work on every core."""
 
 
-@dataclass
 class Progress:
-    """How far a sweep is: what its caller shows, and hears."""
+    """What a sweep says while it runs; this one keeps it to itself."""
 
-    on_runs: Callable[[int, int], None] = lambda done, total: None
-    """Called every now and then with the runs done and the runs to do, of those that were missing."""
-    on_notice: Callable[[str], None] = lambda notice: None
-    """Called with what the user should know: damaged parts, waiting for a cluster."""
+    def on_runs(self, done: int, total: int) -> None:
+        """So many runs are done of those that were missing; said every now and then."""
+
+    def on_notice(self, notice: str) -> None:
+        """Something that the user should know: a damaged part, a cluster that lets us wait."""
 
 
 @dataclass
@@ -88,12 +90,12 @@ def run_sweep(
 
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    if keep is not None and plan.network != "field":
-        raise BadInput(f"--keep: runs on a network of this kind ({plan.network}) cannot be kept yet")
+    if keep == "log" and plan.network != "field":
+        raise BadInput(f"--keep log: only a field has a full log, and this is a network of kind {plan.network!r}")
     store = Store(folder)
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values())
-    cluster = _look_at(spark, store, mark)
+    cluster = _look_at(spark, store, mark, progress)
     return _Work(spark, plan, store, mark, keep, progress, cluster)
 
 
@@ -247,12 +249,15 @@ def _reason(error: BaseException) -> str:
 # --- Workers
 
 
-def _look_at(spark: SparkSession, store: Store, mark: str) -> _Cluster:
+def _look_at(spark: SparkSession, store: Store, mark: str, progress: Progress) -> _Cluster:
     """How many cores there are, whether they see the folder, and whether they run the same serai."""
     stamp = source_stamp()
     probe = partial(_probe, folder=str(store.folder), mark=mark)
     # Without a number of partitions Spark makes one for each core.
-    found = _watched(spark, spark.range(1 << 16).mapInArrow(probe, "host string, stamp string, sees boolean"), _nothing)
+    frame = spark.range(1 << 16).mapInArrow(probe, "host string, stamp string, sees boolean")
+    found = _watched(
+        spark, frame, _Patience(progress, "no worker has answered yet; has the cluster any that are free?")
+    )
     hosts, stamps, sees = (found[name].to_pylist() for name in ("host", "stamp", "sees"))
     other = sorted({host for host, theirs in zip(hosts, stamps, strict=True) if theirs != stamp})
     if other:
@@ -260,8 +265,17 @@ def _look_at(spark: SparkSession, store: Store, mark: str) -> _Cluster:
     return _Cluster(cores=len(hosts), sees_folder=all(sees))
 
 
-def _nothing() -> None:
-    pass
+class _Patience:
+    """Called every now and then while nothing happens: says something about it, once, after a while."""
+
+    def __init__(self, progress: Progress, notice: str) -> None:
+        self.progress, self.notice = progress, notice
+        self.end_s: float | None = time.monotonic() + _PATIENCE_S
+
+    def __call__(self) -> None:
+        if self.end_s is not None and time.monotonic() > self.end_s:
+            self.progress.on_notice(self.notice)
+            self.end_s = None
 
 
 def _probe(batches: Iterable[pa.RecordBatch], folder: str, mark: str) -> Iterator[pa.RecordBatch]:

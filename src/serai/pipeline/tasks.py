@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.errors import CannotRun, SeraiError
-from serai.pipeline.store import Segment, Store, disk_message, part_content, part_name, part_schema, write_aside
+from serai.pipeline.store import Segment, Store, disk_message, part_content, part_name, write_aside
+from serai.schemas import part_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
