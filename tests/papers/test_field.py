@@ -13,8 +13,9 @@ from serai.papers.field import (
     COMMON,
     EXHIBITS,
     PAPERS,
+    RULE_SETS,
     ablation_setup,
-    scenario_of,
+    default_setup,
     setup,
     setups,
 )
@@ -57,7 +58,7 @@ def test_every_number_of_the_tables_is_there():
     assert set(KNOWN_MISSES) <= wanted
 
 
-@pytest.mark.parametrize("found", setups(BOTH), ids=str)
+@pytest.mark.parametrize("found", setups(BOTH, tuple(RULE_SETS)), ids=str)
 def test_setups_can_be_run(found):
     scenario = loaded(found)
     assert scenario.protocol.name == found.protocol
@@ -77,8 +78,8 @@ def test_the_defaults_of_the_axes_are_those_of_the_scenarios():
 
 def test_the_two_rule_sets_differ_for_cet_alone_and_in_its_attributes_alone():
     for protocol in ("ced", "dg", "cet"):
-        own = without_name(load_scenario(scenario_of(protocol, CALIBRATED), protocol=protocol))
-        common = without_name(load_scenario(scenario_of(protocol, COMMON), protocol=protocol))
+        own = without_name(loaded(default_setup(protocol, CALIBRATED)))
+        common = without_name(loaded(default_setup(protocol, COMMON)))
         kinds = {table["events"].pop("attributes")["A1"]["kind"] for table in (own, common)}
         assert own == common
         assert len(kinds) == (2 if protocol == "cet" else 1)

@@ -59,6 +59,8 @@ class Trend:
     direction: Literal["rises", "falls"] | None = None
     at_most: float | None = None
     note: str = ""
+    if_not: str = ""
+    """Why it probably does not hold here, if it does not."""
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -91,6 +93,8 @@ class Order:
     above: str
     below: str
     note: str = ""
+    if_not: str = ""
+    """Why it probably does not hold here, if it does not."""
 
     @property
     def protocols(self) -> tuple[str, ...]:

@@ -29,10 +29,14 @@ _HEADLINES_ELSEWHERE: Final = 5
 
 def gather(sweep: Sweep) -> Results:
     """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
-    from serai.pipeline.aggregate import summary
+    from serai.pipeline.summaries import estimates_of
 
     plan, rows = sweep.plan, sweep.rows
-    estimates = {(_case(row), row["metric"]): _estimate(row) for row in _collected(summary(rows))}
+    estimates = {
+        (Case(*cell), metric): estimate
+        for cell, found in estimates_of(sweep).items()
+        for metric, estimate in found.items()
+    }
     definitions = definitions_of(plan.network)
     headlines = _headlines(plan.network, definitions, estimates)
     compared = [name for name in definitions if name in headlines or name.startswith("fairness")]
@@ -78,10 +82,6 @@ def _collected(frame: DataFrame) -> list[dict[str, Any]]:
 
 def _case(row: Mapping[str, Any]) -> Case:
     return Case(row["point"], row["protocol"])
-
-
-def _estimate(row: Mapping[str, Any]) -> Estimate:
-    return Estimate(_number(row["mean"]), _number(row["standard_error"]), row["count"])
 
 
 def _number(value: float | None) -> float:

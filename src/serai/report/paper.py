@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from serai.papers.exhibits import Setup
-from serai.papers.field import ABLATIONS, PAPERS, ablation_setup, setups
+from serai.papers.field import ABLATIONS, HEARD, PAPERS, ablation_setup, setups
 from serai.pipeline.plan import Plan, cell_id, join_plans, plan_comparison
 from serai.report.results import Case
 from serai.scenario import Scenario, load_scenario
@@ -19,7 +19,9 @@ BASE: Final = "papers"
 
 def paper_plan(papers: Sequence[str], seeds: int, ablate: bool = False) -> Plan:
     """All runs that these papers take, each set-up once; with `ablate` also the other readings of the open points."""
-    wanted = setups(tuple(papers)) + (_ablations(papers) if ablate else [])
+    wanted = setups(tuple(papers))
+    if ablate:
+        wanted += _ablations(papers) + setups(tuple(papers), (HEARD,))
     plans, seen = [], set()
     for (_, settings), together in _by_point(wanted).items():
         ordered = sorted(together, key=lambda found: found.protocol)

@@ -20,10 +20,11 @@ from serai.papers.field import (
     CLAIMS,
     COMMON,
     EXHIBITS,
+    HEARD,
     LITTLE,
     PAPERS,
     ablation_setup,
-    scenario_of,
+    default_setup,
     setup,
 )
 from serai.report.figures import Picture, Series, curves
@@ -33,6 +34,7 @@ from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import in_words, number, scale_of, signed_percent
 from serai.statistics import Estimate
 
+RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
 NEAR: Final = 0.10
 """A published number is hit if ours is within this part of it."""
 _CHANGED: Final = "both rule sets give the same runs for CED and DG; for CET they differ in the attributes alone"
@@ -52,7 +54,7 @@ class Reproduction:
 
     def at_defaults(self, row: Published, rules: str) -> Estimate:
         """Our counterpart of a published number."""
-        return self.estimate(Setup(scenario_of(row.protocol, rules), row.protocol), row.metric)
+        return self.estimate(default_setup(row.protocol, rules), row.metric)
 
     def compared(self) -> list[Published]:
         """The published numbers that have a counterpart here."""
@@ -169,24 +171,29 @@ def _claims_part(found: Reproduction, table: Table) -> Section:
 
 def claims_table(found: Reproduction) -> Table:
     """Every claim, whether it holds under each rule set, and the numbers."""
+    claims = found.claims()
+    others = [rules for rules in (COMMON, HEARD) if any(found.has(EXHIBITS[claim.exhibit], rules) for claim in claims)]
     rows = []
-    notes: list[str] = []
+    for claim in claims:
+        exhibit, own = EXHIBITS[claim.exhibit], found.judge(claim, CALIBRATED)
+        where = text(f"{exhibit.paper.upper()} {claim.section}, {exhibit.label}")
+        verdicts = [text(found.judge(claim, rules).verdict) for rules in others]
+        rows.append((where, text(claim.words), text(own.verdict), text(evidence(found, claim, own)), *verdicts))
+    heads = ("where", "claim", "own set-up", "numbers", *(RULES_NAMED[rules] for rules in others))
+    return Table("claims", "Claims of the text, judged.", heads, tuple(rows), tuple(_remarks(found)))
+
+
+def _remarks(found: Reproduction) -> Iterator[str]:
+    """What is odd about a claim, and why one probably does not hold; the same reason once."""
     for claim in found.claims():
-        own, common = found.judge(claim, CALIBRATED), found.judge(claim, COMMON)
-        exhibit = EXHIBITS[claim.exhibit]
-        rows.append(
-            (
-                text(f"{exhibit.paper.upper()} {claim.section}, {exhibit.label}"),
-                text(claim.words),
-                text(own.verdict),
-                text(evidence(found, claim, own)),
-                text(common.verdict),
-            )
-        )
         if claim.note:
-            notes.append(f"“{claim.words}”: {claim.note}.")
-    heads = ("where", "claim", "own set-up", "numbers", "common rules")
-    return Table("claims", "Claims of the text, judged.", heads, tuple(rows), tuple(notes))
+            yield f"“{claim.words}”: {claim.note}."
+    reasons: dict[str, list[str]] = {}
+    for claim in found.claims():
+        if claim.if_not and found.judge(claim, CALIBRATED).verdict == FAILS:
+            reasons.setdefault(claim.if_not, []).append(f"“{claim.words}”")
+    for reason, claims in reasons.items():
+        yield f"Likely reason why {', '.join(dict.fromkeys(claims))} does not hold: {reason}."
 
 
 def evidence(found: Reproduction, claim: Claim, judgement: Judgement) -> str:
@@ -194,13 +201,13 @@ def evidence(found: Reproduction, claim: Claim, judgement: Judgement) -> str:
     scale = scale_of(claim.metric, found.results.definitions)
     between = ", " if isinstance(claim, Trend) else " against "
     ends = between.join(_ends(curve, scale.factor) for curve in judgement.curves.values() if curve)
-    unit = f" {scale.unit}" if scale.unit else ""
+    unit = f"\u00a0{scale.unit}" if scale.unit else ""
     return f"{ends}{unit}{f' ({judgement.reason})' if judgement.reason else ''}"
 
 
 def _ends(curve: Sequence[Measured], factor: float) -> str:
     first, last = (number(factor * point.estimate.mean) for point in (curve[0], curve[-1]))
-    return first if len(curve) == 1 else f"{first} → {last}"
+    return first if len(curve) == 1 else f"{first}\u00a0→\u00a0{last}"
 
 
 # --- Figures
@@ -266,7 +273,7 @@ def figure_table(found: Reproduction, exhibit: Exhibit) -> Table:
 
 def ablation_table(found: Reproduction, protocol: str) -> Table | None:
     """What each other reading of an open point does to the published numbers of a protocol."""
-    rows = [("none", Setup(scenario_of(protocol, CALIBRATED), protocol))]
+    rows = [("none", default_setup(protocol))]
     rows += [(row.words, ablation_setup(row, protocol)) for row in ABLATIONS if protocol in row.protocols]
     there = [(words, one) for words, one in rows if found.case_of(one) is not None]
     if len(there) < 2:
@@ -308,7 +315,11 @@ def as_dict(found: Reproduction) -> dict[str, Any]:
                 "exhibit": claim.exhibit,
                 "section": claim.section,
                 "claim": claim.words,
-                **{rules: found.judge(claim, rules).verdict for rules in (CALIBRATED, COMMON)},
+                **{
+                    rules: found.judge(claim, rules).verdict
+                    for rules in (CALIBRATED, COMMON, HEARD)
+                    if found.has(EXHIBITS[claim.exhibit], rules)
+                },
                 "numbers": evidence(found, claim, found.judge(claim, CALIBRATED)),
             }
             for claim in found.claims()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from serai.papers.claims import FAILS, HOLDS, OPEN
-from serai.papers.field import CALIBRATED, COMMON, EXHIBITS, PAPERS
-from serai.report.reproduction import Reproduction, ablation_table, evidence, published_table
+from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement
+from serai.papers.field import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
+from serai.report.reproduction import RULES_NAMED, Reproduction, ablation_table, evidence, published_table
 from serai.report.tables import Cell, Table, to_text
 
 _WIDTH: Final = 80
@@ -32,9 +33,9 @@ def _lines(found: Reproduction) -> Iterator[str]:
             yield ""
             yield f" {paper.cited}"
         for claim in claims:
-            own, common = found.judge(claim, CALIBRATED), found.judge(claim, COMMON)
-            other = f" [common rules: {common.verdict}]" if common.verdict != own.verdict else ""
-            words = f"{EXHIBITS[claim.exhibit].label}: {claim.words}: {evidence(found, claim, own)}{other}"
+            own = found.judge(claim, CALIBRATED)
+            words = f"{EXHIBITS[claim.exhibit].label}: {claim.words}: {evidence(found, claim, own)}"
+            words += "".join(_otherwise(found, claim, own, rules) for rules in (COMMON, HEARD))
             yield from textwrap.wrap(
                 words, _WIDTH, initial_indent=f"  {_SIGNS[own.verdict]} ", subsequent_indent="      "
             )
@@ -46,6 +47,14 @@ def _lines(found: Reproduction) -> Iterator[str]:
     if found.claims():
         yield ""
         yield f" {_SIGNS[HOLDS]} {HOLDS}   {_SIGNS[FAILS]} {FAILS}   {_SIGNS[OPEN]} {OPEN} with so few seeds"
+
+
+def _otherwise(found: Reproduction, claim: Claim, own: Judgement, rules: str) -> str:
+    """The verdict under another rule set, where it is another one."""
+    if not found.has(EXHIBITS[claim.exhibit], rules):
+        return ""
+    verdict = found.judge(claim, rules).verdict
+    return f" [{RULES_NAMED[rules]}: {verdict}]" if verdict != own.verdict else ""
 
 
 def _without_source(table: Table) -> Table:
@@ -60,7 +69,12 @@ def _without_source(table: Table) -> Table:
 def _without_differences(table: Table) -> Table:
     """The table without the differences in brackets, and with settings in short."""
     rows = [
-        (Cell(row[0].text.replace("protocol.", "")), *(Cell(cell.text, cell.value) for cell in row[1:]))
+        (Cell(_short(row[0].text)), *(Cell(cell.text.replace(" ± ", "±"), cell.value) for cell in row[1:]))
         for row in table.rows
     ]
     return Table(table.name, table.caption, table.heads, tuple(rows))
+
+
+def _short(settings: str) -> str:
+    """Settings without the tables that they stand in."""
+    return re.sub(r"\b[a-z]+\.(?=[a-z_]+=)", "", settings)
