@@ -78,8 +78,9 @@ def _claims(found: Reproduction) -> Iterator[str]:
     yield "## Claims\n"
     yield from _paragraph(
         f"What the text says, judged from the means: it *{HOLDS}*, it *{FAILS}*, or it *{OPEN}* with so few seeds."
-        " A trend holds if the ends of the curve differ (95 %) and no step goes clearly back by more than a tenth of the"
-        f" whole change; “slightly” and “little” are read as within {100 * LITTLE:.0f} %. Numbers are the ends of the curves."
+        " A trend holds if the ends of the curve differ (95 %) and no step goes clearly back by more than a tenth of"
+        f" the whole change; “slightly” and “little” are read as within {100 * LITTLE:.0f} %. Numbers are the ends of"
+        " the curves."
     )
     yield to_markdown(table)
     yield from (f"* {remark}" for remark in table.remarks)

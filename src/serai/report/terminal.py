@@ -62,17 +62,22 @@ def _without_source(table: Table) -> Table:
     rows = []
     for name, theirs, own, own_off, common, common_off, verdict, _source in table.rows:
         star = Cell(f"{own_off.text}{'*' if verdict.text == 'missed' else ' '}", own_off.value)
-        rows.append((name, theirs, own, star, common, common_off))
+        rows.append((name, theirs, _tight(own), star, _tight(common), common_off))
     return Table(table.name, table.caption, table.heads[:6], tuple(rows))
 
 
 def _without_differences(table: Table) -> Table:
     """The table without the differences in brackets, and with settings in short."""
-    rows = [
-        (Cell(_short(row[0].text)), *(Cell(cell.text.replace(" ± ", "±"), cell.value) for cell in row[1:]))
-        for row in table.rows
-    ]
+    rows = [(Cell(_short(row[0].text)), *(_tight(cell) for cell in row[1:])) for row in table.rows]
     return Table(table.name, table.caption, table.heads, tuple(rows))
+
+
+def _tight(cell: Cell) -> Cell:
+    """A number and its interval in few characters: three or four digits, whatever the interval would allow."""
+    if cell.value is None or cell.half_width is None:
+        return cell
+    decimals = 2 if abs(cell.value) < 20 else 1
+    return Cell(f"{cell.value:.{decimals}f}±{cell.half_width:.{decimals}f}", cell.value)
 
 
 def _short(settings: str) -> str:
