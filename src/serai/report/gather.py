@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.papers import METRICS
 from serai.papers.field import PAPERS
-from serai.pipeline.plan import Plan
+from serai.pipeline.plan import Plan, cell_id
 from serai.report.results import Case, DelayCurve, Difference, Point, Results
 from serai.report.wording import better
-from serai.scenario import to_toml
+from serai.scenario import builtin_names, load_scenario, to_toml
+from serai.scenario.section import keys_of
 from serai.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _title(plan: Plan) -> str:
 def _provenance(sweep: Sweep) -> dict[str, str]:
     plan = sweep.plan
     return {
-        "command": _command(plan),
+        "command": command_of(plan),
         "seeds": f"0 to {plan.seeds - 1}",
         "runs": f"{sum(plan.runs().values()):,}",
         **sweep.versions,
@@ -154,10 +155,28 @@ def _provenance(sweep: Sweep) -> dict[str, str]:
     }
 
 
-def _command(plan: Plan) -> str:
+def command_of(plan: Plan) -> str:
     """The command that gives these numbers again."""
     seeds = f"--seeds {plan.seeds}"
     if plan.name.startswith("paper ") or plan.name == "demo":
         return f"serai {plan.name} {seeds}"
-    axes = [f"--set {axis.key}={','.join(str(value) for value in axis.values)}" for axis in plan.axes]
-    return " ".join([f"serai sweep {plan.name}", *axes, f"--protocols {','.join(plan.protocols)}", seeds])
+    axes = [f'--set "{axis.key}={",".join(str(value) for value in axis.values)}"' for axis in plan.axes]
+    source = plan.name if _is_as_built_in(plan) else "scenario.toml"
+    where = "" if source == plan.name else " (scenario.toml: the first scenario of this report, saved)"
+    return " ".join([f"serai sweep {source}", *axes, f"--protocols {','.join(plan.protocols)}", seeds]) + where
+
+
+def _is_as_built_in(plan: Plan) -> bool:
+    """Whether the first cell is what the built-in scenario of that name gives with the swept settings alone."""
+    if plan.name not in builtin_names():
+        return False
+    cell = plan.cells[0]
+    known = keys_of(type(cell.scenario.protocol))
+    changes = {key: value for key, value in plan.points[0].items() if not _of_others(key, known)}
+    return cell_id(load_scenario(plan.name, changes, cell.protocol)) == cell.id
+
+
+def _of_others(key: str, known: Container[str]) -> bool:
+    """Whether a swept setting is one of another protocol."""
+    table, _, setting = key.partition(".")
+    return table == "protocol" and setting not in known
