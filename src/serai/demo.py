@@ -48,10 +48,12 @@ def demo_plan(seeds: int) -> Plan:
 
 def make_room(folder: Path, seeds: int) -> None:
     """See that the demo can be written there; the demo of another version is replaced."""
+    store, plan = Store(folder), demo_plan(seeds)
     try:
-        Store(folder).check(demo_plan(seeds))
+        store.check(plan)
     except OtherSweep:
-        Store(folder).clear()
+        store.clear()
+        store.write_plan(plan)
 
 
 def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:

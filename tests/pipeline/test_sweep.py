@@ -1,5 +1,6 @@
 """Sweeps on a local Spark: the same rows as a plain loop, whatever the tasks, and never a run twice."""
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -65,19 +66,21 @@ def test_spark_reads_the_same_rows(spark: SparkSession, undisturbed: Path, plan:
     assert estimates[1, "dg"]["events"].count == 6
 
 
-@pytest.mark.parametrize("tasks", [1, 12])
-def test_the_table_does_not_depend_on_the_number_of_tasks(
-    spark: SparkSession, undisturbed: Path, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: int
+def test_one_partition_gives_the_same_table_as_fifty(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(missing: list[Segment], *_: object) -> list[Task]:
-        runs = [Segment(cell, seed, seed + 1) for cell, first, stop in missing for seed in range(first, stop)]
-        return [tuple(runs[place::tasks]) for place in range(tasks)]
-
+    plan = tiny_plan(seeds=50)
     monkeypatch.setattr(module, "pilot_tasks", lambda *_: [])
-    monkeypatch.setattr(module, "cut_tasks", cut)
-    run_sweep(plan, tmp_path / "other", spark)
-    assert len(list((tmp_path / "other" / "parts").iterdir())) == tasks
-    assert table(tmp_path / "other") == table(undisturbed)
+    for tasks in (1, 50):
+        monkeypatch.setattr(module, "cut_tasks", partial(dealt_out, tasks=tasks))
+        run_sweep(plan, tmp_path / str(tasks), spark)
+        assert len(list((tmp_path / str(tasks) / "parts").iterdir())) == tasks
+    assert table(tmp_path / "1") == table(tmp_path / "50")
+
+
+def dealt_out(missing: list[Segment], *_: object, tasks: int) -> list[Task]:
+    runs = [Segment(cell, seed, seed + 1) for cell, first, stop in missing for seed in range(first, stop)]
+    return [tuple(runs[place::tasks]) for place in range(tasks)]
 
 
 def test_more_seeds_and_points_run_only_what_is_missing(
@@ -179,6 +182,6 @@ def test_a_spark_error_is_one_sentence(spark: SparkSession) -> None:
         raise ZeroDivisionError("by zero")
 
     frame = spark.range(1).mapInArrow(fail, "id long")  # type: ignore[arg-type]
-    with pytest.raises(CannotRun, match="Spark gave up: .*finished runs are kept") as caught:
+    with pytest.raises(CannotRun, match=r"Spark gave up: .*finished runs are kept") as caught:
         module._watched(spark, frame, lambda: None)
     assert "\n" not in str(caught.value)

@@ -18,16 +18,19 @@ _LINE_EVERY_S: Final = 5.0
 
 @contextmanager
 def session(master: str | None, remote: str | None, **options: Any) -> Iterator[SparkSession]:
-    """A Spark session, stopped at the end; stderr says where it runs."""
-    from serai.pipeline.session import spark_session
+    """A Spark session, stopped at the end unless somebody else had started it; stderr says where it runs."""
+    from serai.pipeline.session import running_session, spark_session
 
-    say("spark", "starting ...")
-    spark = spark_session(master, remote, **options)
+    running = running_session() if not master and not remote else None
+    if running is None:
+        say("spark", "starting ...")
+    spark = spark_session(master, remote, running, **options)
     try:
         say("spark", f"{spark.version} on {remote or spark.conf.get('spark.master')}")
         yield spark
     finally:
-        spark.stop()
+        if running is None:
+            spark.stop()
 
 
 def say(step: str, what: str) -> None:

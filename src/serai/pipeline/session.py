@@ -58,6 +58,13 @@ def spark_session(
     return _started(master, choose_java(), chosen)
 
 
+def running_session() -> SparkSession | None:
+    """The session that this process has already, if it has one."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
 def driver_memory_mib(free_bytes: int | None) -> int:
     """Memory for the JVM in this process: a quarter of what is free, and no more than it can use."""
     if free_bytes is None:
