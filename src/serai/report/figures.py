@@ -73,7 +73,7 @@ _STYLE: Final[dict[str, Any]] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
 }
-_SIZE_INCHES: Final = (4.4, 3.1)
+_SIZE_INCHES: Final = (3.7, 2.8)
 
 
 def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
@@ -117,7 +117,7 @@ def curves(name: str, series: Sequence[Series], x: str, y: str, caption: str) ->
 def _draw_curve(axes: Axes, one: Series, shift: float) -> None:
     places = [at + shift for at in one.at]
     for place, dots in zip(places, one.dots, strict=False):
-        axes.plot([place] * len(dots), dots, ".", color=one.mark.colour, alpha=0.2, markersize=3, markeredgewidth=0)
+        axes.plot([place] * len(dots), dots, ".", color=one.mark.colour, alpha=0.3, markersize=3.5, markeredgewidth=0)
     axes.errorbar(
         places,
         one.mean,
@@ -130,6 +130,7 @@ def _draw_curve(axes: Axes, one: Series, shift: float) -> None:
         elinewidth=1,
     )
     if one.published:
+        label = "_" if "published" in axes.get_legend_handles_labels()[1] else "published"  # one star says it for all
         axes.plot(
             list(one.published),
             list(one.published.values()),
@@ -137,7 +138,7 @@ def _draw_curve(axes: Axes, one: Series, shift: float) -> None:
             color="white",
             markeredgecolor=one.mark.colour,
             markersize=11,
-            label=f"{one.label}, published",
+            label=label,
             zorder=5,
         )
 
@@ -175,11 +176,11 @@ def steps(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> 
 
 def levels(name: str, series: Sequence[Series], x: str, caption: str) -> Picture:
     """One mean with its interval per line, seeds as dots: for comparing cases in one metric."""
-    with _panel(height=0.9 + 0.36 * len(series)) as (figure, axes):
+    with _panel(height=0.8 + 0.32 * len(series)) as (figure, axes):
         for line, one in enumerate(series):
             for dots in one.dots:
                 axes.plot(
-                    dots, [line] * len(dots), ".", color=one.mark.colour, alpha=0.2, markersize=3, markeredgewidth=0
+                    dots, [line] * len(dots), ".", color=one.mark.colour, alpha=0.3, markersize=3.5, markeredgewidth=0
                 )
             width = one.half_width[0] if math.isfinite(one.half_width[0]) else 0
             axes.errorbar(
@@ -196,7 +197,7 @@ def levels(name: str, series: Sequence[Series], x: str, caption: str) -> Picture
 
 def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], x: str, caption: str) -> Picture:
     """One bar per line, cut into named parts."""
-    with _panel(height=1.1 + 0.36 * len(labels)) as (figure, axes):
+    with _panel(height=1.0 + 0.32 * len(labels)) as (figure, axes):
         left = [0.0] * len(labels)
         for number, (part, lengths) in enumerate(parts.items()):
             colour = _CAUSES[number % len(_CAUSES)]
@@ -238,7 +239,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _legend(axes: Axes) -> None:
-    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda entry: "published" in entry[1])
+    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] == "published")
     handles, labels = zip(*entries, strict=True)
     columns = len(entries) if len(entries) < 5 else math.ceil(len(entries) / 2)
     axes.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderaxespad=0.2)

@@ -14,13 +14,14 @@ from serai import __version__
 from serai.errors import CannotRun
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.report.figures import Picture
+from serai.report.reproduction import HIT, MISSED
 from serai.report.sections import Section
 from serai.report.tables import Table, to_csv, to_latex
 
 PAGE: Final = "report.html"
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
-_TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", "hit": "good", "missed": "bad"}
+_TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", HIT: "good", MISSED: "bad"}
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:

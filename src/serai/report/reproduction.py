@@ -35,8 +35,10 @@ from serai.report.wording import in_words, number, scale_of, signed_percent
 from serai.statistics import Estimate
 
 RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
+HIT: Final = "hit"
+MISSED: Final = "missed"
 NEAR: Final = 0.10
-"""A published number is hit if ours is within this part of it."""
+"""A published number is hit if our mean is within this part of it; an interval wider than that says nothing."""
 _CHANGED: Final = "both rule sets give the same runs for CED and DG; for CET they differ in the attributes alone"
 
 
@@ -100,7 +102,9 @@ def chapter(found: Reproduction) -> Section | None:
     if ablations := [table for protocol in ("ced", "cet", "dg") if (table := ablation_table(found, protocol))]:
         words = "One open point is read differently in each row; the first row is the default reading."
         parts.append(Section("ablations", "What each open point does", (words,), tuple(ablations)))
-    near = f"Hit: within {100 * NEAR:.0f} % of the published number."
+    near = (
+        f"Hit: our mean is within {100 * NEAR:.0f} % of the published number, and our interval is no wider than that."
+    )
     common = f"Common rules: the built-in scenario field; {_CHANGED}."
     return Section("papers", "Against the papers", (near, common), (published_table(found),), parts=tuple(parts))
 
@@ -110,14 +114,13 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
     rows = found.compared()
     if not rows:
         return ()
-    missed = [row for row in rows if _misses(found, row)]
-    names = ", ".join(
-        f"{row.protocol.upper()}'s {scale_of(row.metric, found.results.definitions).name}" for row in missed
-    )
-    end = f"; missed: {names}" if missed else ""
-    sentence = (
-        f"Of {in_words(len(rows), 'published number')} {len(rows) - len(missed)} are within {100 * NEAR:.0f} %{end}."
-    )
+    hits, missed, unclear = ([row for row in rows if standing(found, row) == kind] for kind in (HIT, MISSED, OPEN))
+    sentence = f"Of {in_words(len(rows), 'published number')} {len(hits)} are hit within {100 * NEAR:.0f} %"
+    if missed:
+        sentence += f", {len(missed)} missed ({_named(found, missed)})"
+    if unclear:
+        sentence += f", {len(unclear)} cannot be told with so few seeds ({_named(found, unclear)})"
+    sentence += "."
     claims = found.claims()
     if claims:
         verdicts = [found.judge(claim, CALIBRATED).verdict for claim in claims]
@@ -130,8 +133,16 @@ def _counted(verdict: Verdict) -> str:
     return {HOLDS: "hold", FAILS: "do not", OPEN: "cannot be told with so few seeds"}[verdict]
 
 
-def _misses(found: Reproduction, row: Published) -> bool:
-    return abs(_off(found.at_defaults(row, CALIBRATED), row)) > NEAR
+def _named(found: Reproduction, rows: Sequence[Published]) -> str:
+    return ", ".join(f"{row.protocol.upper()}'s {scale_of(row.metric, found.results.definitions).name}" for row in rows)
+
+
+def standing(found: Reproduction, row: Published) -> str:
+    """Whether a published number is hit or missed; open where our interval is too wide to say."""
+    ours = found.at_defaults(row, CALIBRATED)
+    if not ours.half_width() <= NEAR * row.as_metric:
+        return OPEN
+    return HIT if abs(_off(ours, row)) <= NEAR else MISSED
 
 
 def _off(ours: Estimate, theirs: Published) -> float:
@@ -149,12 +160,10 @@ def published_table(found: Reproduction) -> Table:
         for rules in (CALIBRATED, COMMON):
             ours = found.at_defaults(row, rules)
             cells += [estimated(ours, scale), plain(100 * _off(ours, row), signed_percent(_off(ours, row)))]
-        missed = _misses(found, row)
-        cells.append(text("missed" if missed else "hit"))
-        cells.append(text(row.source))
-        rows.append(tuple(cells))
-        if missed:
-            why = KNOWN_MISSES.get((row.protocol, row.metric), "no reason is known; with few seeds it may be chance")
+        verdict = standing(found, row)
+        rows.append((*cells, text(verdict), text(row.source)))
+        if verdict == MISSED:
+            why = KNOWN_MISSES.get((row.protocol, row.metric), "no reason is known")
             reasons.append(f"{row.protocol.upper()} {scale.name} is missed: {why}.")
     heads = ("", "published", "own set-up", "diff.", "common rules", "diff.", "", "source")
     return Table("published", "Published and ours, mean ± 95 % interval.", heads, tuple(rows), tuple(reasons))
@@ -287,7 +296,7 @@ def ablation_table(found: Reproduction, protocol: str) -> Table | None:
         cells = [text(words)]
         for metric, scale in zip(METRICS, scales, strict=True):
             ours = found.estimate(one, metric)
-            cells.append(estimated(ours, scale, remark=f"({signed_percent(_off(ours, printed[metric]))})"))
+            cells.append(estimated(ours, scale, remark=f"({signed_percent(_off(ours, printed[metric]), 0)})"))
         lines.append(tuple(cells))
     heads = ("change", *(scale.heading for scale in scales))
     return Table(f"ablation-{protocol}", f"{protocol.upper()}: other readings, one by one.", heads, tuple(lines))
@@ -306,7 +315,7 @@ def as_dict(found: Reproduction) -> dict[str, Any]:
                 "published": row.as_metric,
                 "source": row.source,
                 **{rules: _as_dict(found.at_defaults(row, rules), row) for rules in (CALIBRATED, COMMON)},
-                "hit": not _misses(found, row),
+                "verdict": standing(found, row),
             }
             for row in found.compared()
         ],

@@ -289,7 +289,8 @@ def _level_pictures(results: Results, name: str, metrics: list[str]) -> tuple[Pi
     for metric in metrics:
         scale = scale_of(metric, results.definitions)
         series = [_level(results, case, metric) for case in results.cases]
-        pictures.append(levels(f"{name}-{metric}", series, scale.heading, f"{scale.name.capitalize()}."))
+        caption = f"{scale.name.capitalize()}. {results.definitions[metric][1]}"
+        pictures.append(levels(f"{name}-{metric}", series, scale.heading, caption))
     return tuple(pictures)
 
 

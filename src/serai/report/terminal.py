@@ -9,10 +9,11 @@ from typing import Final
 
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement
 from serai.papers.field import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
-from serai.report.reproduction import RULES_NAMED, Reproduction, ablation_table, evidence, published_table
+from serai.report.reproduction import HIT, MISSED, RULES_NAMED, Reproduction, ablation_table, evidence, published_table
 from serai.report.tables import Cell, Table, to_text
 
 _WIDTH: Final = 80
+_STANDINGS: Final = {HIT: " ", MISSED: "*"}
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 
 
@@ -58,10 +59,10 @@ def _otherwise(found: Reproduction, claim: Claim, own: Judgement, rules: str) ->
 
 
 def _without_source(table: Table) -> Table:
-    """The table narrow enough for a terminal: a missed number has a star."""
+    """The table narrow enough for a terminal: a missed number has a star, one that cannot be told a question mark."""
     rows = []
     for name, theirs, own, own_off, common, common_off, verdict, _source in table.rows:
-        star = Cell(f"{own_off.text}{'*' if verdict.text == 'missed' else ' '}", own_off.value)
+        star = Cell(f"{own_off.text}{_STANDINGS.get(verdict.text, '?')}", own_off.value)
         rows.append((name, theirs, _tight(own), star, _tight(common), common_off))
     return Table(table.name, table.caption, table.heads[:6], tuple(rows))
 

@@ -92,9 +92,9 @@ def with_interval(estimate: Estimate, factor: float = 1.0, half_width: float | N
     return f"{mean:,.{decimals}f} ± {width:,.{decimals}f}"
 
 
-def signed_percent(part: float) -> str:
+def signed_percent(part: float, decimals: int = 1) -> str:
     """A relative difference: +3.2 %, with a real minus sign."""
-    return f"{100 * part:+.1f} %".replace("-", "−") if math.isfinite(part) else NOTHING
+    return f"{100 * part:+.{decimals}f} %".replace("-", "−") if math.isfinite(part) else NOTHING
 
 
 def in_words(count: int, noun: str) -> str:
