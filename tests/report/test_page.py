@@ -9,10 +9,12 @@ from html.parser import HTMLParser
 import pytest
 
 from serai.errors import CannotRun
+from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
+from serai.report.results import Case, Point, Results
 from serai.report.sections import sections
 from serai.report.tables import to_csv, to_latex, to_markdown
-from serai.statistics import t_quantile
+from serai.statistics import Estimate, t_quantile
 from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -195,6 +197,24 @@ def test_unwritable_folder_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotRun, match="the report cannot be written there"):
         write_page(tmp_path / "file" / "report", "title", "", bare())
+
+
+def test_another_kind_of_network():
+    """What is measured there is shown; what is not is left out, and said."""
+    cases = (Case(0, "tinymq"), Case(0, "pub2sub"))
+    definitions = {
+        "delivery_ratio": ("fraction", "Wanted pairs served."),
+        "nodes_per_query": ("", "Nodes that store a query."),
+        "trees": ("", "Trees."),
+    }
+    estimates = {(case, name): Estimate(0.5 + 0.1 * case[0], 0.01, 9) for case in cases for name in definitions}
+    headlines = headlines_of("overlay", definitions, estimates)
+    assert headlines == ("delivery_ratio", "nodes_per_query")
+    assert headlines_of("unheard of", definitions, estimates) == ("delivery_ratio", "nodes_per_query")
+    found = Results("Trees", (Point("grid", {}),), cases, definitions, headlines, estimates, 9)
+    chapters = sections(found)
+    assert [one.name for one in chapters if not one.absent] == ["answer", "main", "cost", "reproduce"]
+    assert Page(page(chapters)).cells["table-main"][0] == ["protocol", "delivered, %", "nodes per query"]
 
 
 def test_nothing_in_a_scenario_is_taken_for_html():

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 _SEEDS_DRAWN: Final = 30
 _MOST_CURVES: Final = 18
-_HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {"field": METRICS}
-_HEADLINES_ELSEWHERE: Final = 5
+_HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {
+    "field": METRICS,
+    "overlay": ("delivery_ratio", "nodes_per_query", "query_hops_own_tree", "notification_delay_ratio"),
+    "contacts": ("delivery_ratio", "mean_delay_s", "copies_per_bundle", "bytes_per_delivery"),
+}
+_MOST_HEADLINES: Final = 4
 
 
 def gather(sweep: Sweep) -> Results:
@@ -39,7 +43,7 @@ def gather(sweep: Sweep) -> Results:
         for metric, estimate in found.items()
     }
     definitions = definitions_of(plan.network)
-    headlines = _headlines(plan.network, definitions, estimates)
+    headlines = headlines_of(plan.network, definitions, estimates)
     compared = [name for name in definitions if name in headlines or name.startswith("fairness")]
     main = [number for number, point in enumerate(plan.points) if not point][:1] or list(range(len(plan.points)))
     few = rows.where(rows["point"].isin(main))
@@ -65,14 +69,13 @@ def definitions_of(network: str) -> Mapping[str, tuple[str, str]]:
     return definitions
 
 
-def _headlines(
+def headlines_of(
     network: str, definitions: Mapping[str, tuple[str, str]], estimates: Mapping[tuple[Case, str], Estimate]
 ) -> tuple[str, ...]:
-    """The metrics of the main table: the papers' in the field, elsewhere the first of which more or less is better."""
-    if network in _HEADLINES:
-        return _HEADLINES[network]
+    """The metrics of the main table: those chosen for the network, else the first that have a better end."""
     known = {metric for (_, metric), found in estimates.items() if math.isfinite(found.mean)}
-    return tuple(name for name in definitions if name in known and better(name))[:_HEADLINES_ELSEWHERE]
+    chosen = tuple(name for name in _HEADLINES.get(network, ()) if name in known)
+    return chosen or tuple(name for name in definitions if name in known and better(name))[:_MOST_HEADLINES]
 
 
 def _collected(frame: DataFrame) -> list[dict[str, Any]]:

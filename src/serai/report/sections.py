@@ -16,7 +16,11 @@ _SIGNIFICANT: Final = 0.05
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_RANKED: Final = 4
 _COSTS_DRAWN: Final = ("copies_per_event", "energy_j", "lifetime_days")
-_COSTS: Final = ("copies", "transmissions", "energy", "control_energy", "lifetime", "load")
+_COSTS: Final = (
+    *("copies", "transmissions", "energy", "control_energy", "lifetime", "load"),
+    *("nodes_per_query", "query_hops", "notification_transmissions", "busiest", "state_per_node"),
+    *("bytes_per", "payload_bytes", "control_bytes", "wasted_bytes"),
+)
 _NO_COSTS: Final = ("transmissions", "lifetime_events_only_days")  # what others of them say already
 
 
@@ -63,6 +67,8 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
 
 
 def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
+    if not results.headlines:
+        return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
     first, *others = results.headlines
     standings = [standing for metric in others if (standing := _best_of(results, metric))]
     sentences = [_order(results, first), f"Otherwise best: {'; '.join(standings)}." if standings else ""]
@@ -325,7 +331,7 @@ def _or_nothing(value: float) -> float:
 
 def _fairness(results: Results) -> Section:
     title = "Fairness"
-    metrics = tuple(results.metrics("fairness"))
+    metrics = tuple(results.metrics("fairness", "worst_tenth", "starved"))
     if not metrics:
         return Section("fairness", title, absent="this kind of network has no measure of fairness")
     meanings = " ".join(results.definitions[metric][1] for metric in metrics)

@@ -15,17 +15,10 @@ _SHORT: Final = {
     "lifetime_days": "lifetime",
     "fairness_communities": "fairness over communities",
 }
-_UNITS_IN_NAMES: Final = ("_s", "_j", "_m", "_days", "_bits", "_pj", "_bytes")
+_UNITS_IN_NAMES: Final = ("_s", "_j", "_m", "_days", "_pj")
 _LESS_IS_BETTER: Final = (
-    "delay",
-    "copies",
-    "transmissions",
-    "energy",
-    "drops",
-    "imbalance",
-    "hops",
-    "control",
-    "stretch",
+    *("delay", "hops", "copies", "transmissions", "messages", "bytes", "per_query", "per_node", "duplicates"),
+    *("energy", "imbalance", "busiest", "gini", "control", "drops", "lost", "starved"),
 )
 _MORE_IS_BETTER: Final = ("ratio", "lifetime", "fairness", "delivered")
 NOTHING: Final = "–"
