@@ -41,6 +41,16 @@ def test_summary_is_that_of_a_plain_loop(folder: Path, spark: SparkSession) -> N
         assert results.delays[case].fraction[-1] == pytest.approx(delivered / wanted)
 
 
+def test_communities_have_the_pairs_of_the_runs(folder: Path, spark: SparkSession) -> None:
+    results, rows = gather(open_sweep(folder, spark)), plain_rows(PLAN)
+    assert results.served_seeds == 5
+    for case in results.cases:
+        mine = [row for row in rows if (row["point"], row["protocol"]) == case]
+        for column in ("events", "wanted_pairs", "delivered_pairs"):
+            total = sum(getattr(served, column) for served in results.served[case].values())
+            assert total == sum(row[column] for row in mine)
+
+
 def test_protocols_are_compared_by_a_paired_test(folder: Path, spark: SparkSession) -> None:
     results, rows = gather(open_sweep(folder, spark)), plain_rows(PLAN)
 
