@@ -31,7 +31,7 @@ def paper(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce a paper: published, ours, the difference, every claim judged."""
+    """Reproduce a paper: published, ours, every claim judged."""
     from serai.papers.field import PAPERS
     from serai.pipeline.store import Store
     from serai.pipeline.sweep import run_sweep

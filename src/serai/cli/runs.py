@@ -19,7 +19,7 @@ def demo(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare CED, CET and DG with their papers on Spark, over a few seeds."""
+    """Compare CED, CET and DG with their papers, over a few seeds."""
     from serai.demo import SCENARIOS, compare, make_room
     from serai.present import comparison, seeds_of
     from serai.report import write_report
