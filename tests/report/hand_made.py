@@ -3,7 +3,7 @@
 import math
 
 from serai.metrics import DEFINITIONS
-from serai.report.results import Case, DelayCurve, Difference, Point, Results
+from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
 from serai.statistics import Estimate
 
 HEADLINES = ("delivery_ratio", "mean_delay_s", "copies_per_event", "lifetime_days")
@@ -54,6 +54,8 @@ def results(points: tuple[Point, ...] = (Point("field", {}),), protocols=("ced",
             for case in cases
             for metric in HEADLINES
         },
+        served={case: {"1 sensor": Served(10, 8, 2), "more": Served(90, 0, 0)} for case in cases},
+        served_seeds=5,
         scenarios={case: f'title = "<{case.protocol} & others>"\n' for case in cases},
         provenance={"command": "serai sweep field", "seeds": "0 to 19", "serai": "0.1.0"},
     )

@@ -132,6 +132,12 @@ def test_best_is_bold_and_who_is_not_worse_is_said():
     assert any("paired test" in remark for remark in main.remarks)
 
 
+def test_who_is_served_by_the_size_of_the_community():
+    rows = Page(page()).cells["table-communities"]
+    assert rows[0] == ["community of", "events", "CED", "CET", "DG"]
+    assert rows[1:] == [["1 sensor", "10", "25.0", "25.0", "25.0"], ["more", "90", "–", "–", "–"]]
+
+
 def test_the_answer_names_the_best():
     (opening, seeds, *_) = bare()[0].paragraphs
     assert opening.startswith(
@@ -143,7 +149,7 @@ def test_the_answer_names_the_best():
 
 def test_tables_in_other_forms():
     tables = list(all_tables(swept()))
-    assert len(tables) == 6
+    assert len(tables) == 7
     for table in tables:
         check_forms(table)
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from serai.papers import METRICS
 from serai.papers.field import PAPERS
 from serai.pipeline.plan import Plan, cell_id
-from serai.report.results import Case, DelayCurve, Difference, Point, Results
+from serai.pipeline.store import source_stamp
+from serai.report.communities import SEEDS, served_by_size
+from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
 from serai.report.wording import better
 from serai.scenario import builtin_names, load_scenario, to_toml
 from serai.scenario.section import keys_of
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _SEEDS_DRAWN: Final = 30
 _MOST_CURVES: Final = 18
+_MOST_SERVED: Final = 6
 _HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {
     "field": METRICS,
     "overlay": ("delivery_ratio", "nodes_per_query", "query_hops_own_tree", "notification_delay_ratio"),
@@ -58,6 +61,8 @@ def gather(sweep: Sweep) -> Results:
         differences=_differences(few, plan, compared),
         delays=_delay_curves(few),
         dots=_dots(rows, headlines),
+        served=_served(sweep, main),
+        served_seeds=min(SEEDS, plan.seeds),
         scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
         provenance=_provenance(sweep),
     )
@@ -137,6 +142,16 @@ def _dots(rows: DataFrame, metrics: Iterable[str]) -> dict[tuple[Case, str], tup
             if row[metric] is not None:
                 dots.setdefault((_case(row), metric), []).append(row[metric])
     return {key: tuple(values) for key, values in dots.items()}
+
+
+def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:
+    """Who is served in the main cases of a field; nothing where serai has changed since the sweep was run."""
+    cells = [cell for cell in sweep.plan.cells if cell.point in points]
+    if sweep.plan.network != "field" or len(cells) > _MOST_SERVED or sweep.versions.get("sources") != source_stamp():
+        return {}
+    return {
+        Case(cell.point, cell.protocol): served_by_size(cell.scenario, range(min(SEEDS, cell.seeds))) for cell in cells
+    }
 
 
 def _title(plan: Plan) -> str:

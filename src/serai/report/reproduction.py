@@ -31,7 +31,7 @@ from serai.report.figures import Picture, Series, curves
 from serai.report.results import UNKNOWN, Case, Results
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text
-from serai.report.wording import in_words, number, scale_of, signed_percent
+from serai.report.wording import in_words, scale_of, signed_percent, three_digits
 from serai.statistics import Estimate
 
 RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
@@ -215,7 +215,7 @@ def evidence(found: Reproduction, claim: Claim, judgement: Judgement) -> str:
 
 
 def _ends(curve: Sequence[Measured], factor: float) -> str:
-    first, last = (number(factor * point.estimate.mean) for point in (curve[0], curve[-1]))
+    first, last = (three_digits(factor * point.estimate.mean) for point in (curve[0], curve[-1]))
     return first if len(curve) == 1 else f"{first}\u00a0→\u00a0{last}"
 
 

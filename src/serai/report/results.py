@@ -47,6 +47,14 @@ class DelayCurve(NamedTuple):
     fraction: tuple[float, ...]
 
 
+class Served(NamedTuple):
+    """What became of the events of all communities of a class, all seeds together."""
+
+    events: int
+    wanted_pairs: int
+    delivered_pairs: int
+
+
 @dataclass(frozen=True)
 class Results:
     """The summary of a sweep; what it does not have is empty, and the report says so."""
@@ -65,6 +73,9 @@ class Results:
     delays: Mapping[Case, DelayCurve] = field(default_factory=dict)
     dots: Mapping[tuple[Case, str], tuple[float, ...]] = field(default_factory=dict)
     """The values of a few seeds, to be drawn."""
+    served: Mapping[Case, Mapping[str, Served]] = field(default_factory=dict)
+    """How the events of communities of each size fared, in a few runs of the main cases."""
+    served_seeds: int = 0
     scenarios: Mapping[Case, str] = field(default_factory=dict)
     """The whole scenario of a case as TOML, every default written out."""
     provenance: Mapping[str, str] = field(default_factory=dict)

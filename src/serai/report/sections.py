@@ -9,8 +9,8 @@ from typing import Final
 
 from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
 from serai.report.results import Case, Results
-from serai.report.tables import Cell, Table, estimated, text
-from serai.report.wording import better, in_words, scale_of, with_interval
+from serai.report.tables import Cell, Table, estimated, plain, text
+from serai.report.wording import better, in_words, scale_of, three_digits, with_interval
 
 _SIGNIFICANT: Final = 0.05
 _MOST_POINTS_DRAWN: Final = 6
@@ -336,7 +336,25 @@ def _fairness(results: Results) -> Section:
         return Section("fairness", title, absent="this kind of network has no measure of fairness")
     meanings = " ".join(results.definitions[metric][1] for metric in metrics)
     table = case_table(results, "fairness", "Fairness, mean ± 95 % confidence interval.", metrics, mark_best=True)
-    return Section("fairness", title, (meanings,), (table,), _level_pictures(results, "fairness", list(metrics)))
+    tables = (table, *_served_tables(results))
+    return Section("fairness", title, (meanings,), tables, _level_pictures(results, "fairness", list(metrics)))
+
+
+def _served_tables(results: Results) -> Iterator[Table]:
+    """Which communities are served: the ratio by the size of the community where an event was born."""
+    cases = [case for case in results.cases if case in results.served]
+    if not cases:
+        return
+    rows = []
+    for size in results.served[cases[0]]:
+        found = [results.served[case][size] for case in cases]
+        ratios = [100 * one.delivered_pairs / one.wanted_pairs if one.wanted_pairs else math.nan for one in found]
+        rows.append(
+            (text(size), plain(found[0].events, f"{found[0].events:,}"), *(plain(r, three_digits(r)) for r in ratios))
+        )
+    seeds = in_words(results.served_seeds, "seed")
+    caption = f"Delivered by the size of the community (sensors) in which an event was born, {seeds} together, %."
+    yield Table("communities", caption, ("community of", "events", *map(results.name, cases)), tuple(rows))
 
 
 # --- 9 and 10: the same again

@@ -68,7 +68,7 @@ def decimals_of(mean: float, half_width: float) -> int:
     return min(6, max(0, 1 - math.floor(math.log10(decisive))))
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
     """A number with three digits that matter."""
     return f"{value:,.{decimals_of(value, math.nan)}f}" if math.isfinite(value) else NOTHING
 
