@@ -13,7 +13,7 @@ from serai.report.wording import in_words
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["read_reproduction", "write_report"]
+__all__ = ["read_reproduction", "write_pages", "write_report"]
 
 
 def write_report(folder: str | Path, spark: SparkSession) -> Path:
