@@ -157,7 +157,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(
     from serai.pipeline.plan import plan_sweep
 
     plan = plan_sweep(scenario, ["duration=10 min"], None, 2)
-    monkeypatch.setattr(module, "warm_kernels", lambda _: file.unlink())  # gone before the workers look
+    monkeypatch.setattr(module, "warm_kernels", lambda *_: file.unlink())  # gone before the workers look
     with pytest.raises(CannotRun, match=r"places\.csv"):
         run_sweep(plan, tmp_path / "out", spark)
     assert not Store(tmp_path / "out").table.exists()

@@ -94,7 +94,7 @@ def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | Non
         raise BadInput(f"--keep log: only a field has a full log, and this is a network of kind {plan.network!r}")
     store = Store(folder)
     mark = store.open(plan)
-    warm_kernels(plan.scenarios().values())
+    warm_kernels(plan.scenarios().values(), progress.on_notice)
     cluster = _look_at(spark, store, mark, progress)
     return _Work(spark, plan, store, mark, keep, progress, cluster)
 
