@@ -183,6 +183,18 @@ def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
     assert tell(bus, 0, 2) == {"query"}
 
 
+def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
+    """A ring of five: the query of 3 for what lies at the root comes by 4, and when 4 has died by 2 and 1."""
+    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    ask(bus, 3, "query", 0, 0.5)
+    bus.fail({4})
+    bus.tick()
+    assert tell(bus, 1, 0) == set()
+    bus.tick(100)
+    assert {sender for sender, _ in bus.brokers[0].pieces} == {1, 4}
+    assert tell(bus, 1, 0) == {"query"}
+
+
 def test_a_notification_with_a_dead_node_on_its_way_is_lost() -> None:
     bus = line(4)
     ask(bus, 3, "query", 0, 1.5)
