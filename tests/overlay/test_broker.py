@@ -10,7 +10,7 @@ import pytest
 from serai.content import Attribute
 from serai.errors import BadInput
 from serai.protocols import pub2sub, tinymq
-from serai.protocols.broker import Broker, Terms
+from serai.protocols.broker import Broker
 from serai.protocols.messages import (
     EVERYTHING,
     FAR,
@@ -27,6 +27,7 @@ from serai.protocols.messages import (
     Subscribe,
     Unsubscribe,
 )
+from serai.protocols.terms import Terms
 from tests.naive.overlay import Links
 from tests.overlay.bus import Bus
 

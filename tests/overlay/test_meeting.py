@@ -17,8 +17,8 @@ from serai.content import Attribute
 from serai.engine.overlay.graph import graph_of_links, is_connected, radio_graph
 from serai.engine.overlay.network import Network
 from serai.protocols import overlay, pub2sub, tinymq
-from serai.protocols.broker import Terms
 from serai.protocols.messages import Notify, Publish, Subscribe
+from serai.protocols.terms import Terms
 from tests.overlay.bus import Bus
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
