@@ -184,6 +184,14 @@ def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
     assert tell(bus, 0, 2) == {"query"}
 
 
+def test_what_is_handed_off_is_not_remembered_longer_than_by_who_handed_it_off() -> None:
+    bus = Bus(terms(), {0: {1}, 1: {0}})
+    ask(bus, 1, "query", 0, 7.5)
+    bus.tick(90)
+    bus.add(2, {0})
+    assert [piece.ends_s for piece in bus.brokers[2].pieces.values()] == [150]
+
+
 def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
     """A ring of five: the query of 3 for what lies at the root comes by 4, and when 4 has died by 2 and 1."""
     bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})

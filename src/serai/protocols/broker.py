@@ -127,7 +127,7 @@ class Broker:
         """A message from a neighbour."""
         match message:
             case Info() | Join() | Assign():
-                return self._receive_state(sender, message)
+                return self._receive_state(sender, message, now_s)
             case Subscribe():
                 return self._accept(sender, message, now_s)
             case Unsubscribe(label):
@@ -182,7 +182,7 @@ class Broker:
 
     # ---- III.B: trees
 
-    def _receive_state(self, sender: int, message: Info | Join | Assign) -> list[Effect]:
+    def _receive_state(self, sender: int, message: Info | Join | Assign, now_s: float) -> list[Effect]:
         self._links.clear()
         match message:
             case Info():
@@ -192,9 +192,9 @@ class Broker:
             case Join(tree):
                 is_new = sender not in self.membership.children[tree]
                 effects = self.membership.asked(sender, tree)
-                return effects + self._hand_off(sender, tree) if is_new else effects
+                return effects + self._hand_off(sender, tree, now_s) if is_new else effects
 
-    def _hand_off(self, child: int, tree: int) -> list[Effect]:
+    def _hand_off(self, child: int, tree: int, now_s: float) -> list[Effect]:
         """Send a new child the strings that are its from now on. (The paper forgets them, and prints nothing.)"""
         if child not in self.membership.children[tree] or self.terms.routing == AS_PRINTED:
             return []
@@ -202,7 +202,7 @@ class Broker:
         effects: list[Effect] = []
         for piece in self.pieces.values():
             if piece.tree == tree and key is not None and (region := self._under(piece, key)):
-                effects.append(self._send_on(piece, child, region))
+                effects.append(self._send_on(piece, child, region, now_s))
         return effects
 
     def _under(self, piece: Piece, key: Key) -> Region:
@@ -221,7 +221,8 @@ class Broker:
         effects: list[Effect] = []
         for tree in self._trees(self.terms.settings.query_trees):
             self._labels += 1
-            message = Subscribe(subscription.query, subscription.version, tree, EVERYTHING, self._labels)
+            query, version = subscription.query, subscription.version
+            message = Subscribe(query, version, tree, EVERYTHING, self._labels, self.terms.lease_s)
             effects += self._accept(self.node, message, now_s)
         return effects
 
@@ -232,7 +233,7 @@ class Broker:
         piece = self._keep(sender, message, now_s)
         hops = self.next_hops(piece.query, piece.tree, piece.region)
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in hops else []
-        return lost + [self._send_on(piece, hop, tuple(hops[hop])) for hop in sorted(hops) if hop >= 0]
+        return lost + [self._send_on(piece, hop, tuple(hops[hop]), now_s) for hop in sorted(hops) if hop >= 0]
 
     def _accept_as_printed(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
         """Algorithm 3.1 to the letter: the query is never cut, and stored only where nothing of it goes elsewhere."""
@@ -247,19 +248,20 @@ class Broker:
             piece.region = ()
         receivers = elsewhere or children
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in receivers else []
-        return lost + [self._send_on(piece, hop, EVERYTHING) for hop in sorted(receivers) if hop >= 0]
+        return lost + [self._send_on(piece, hop, EVERYTHING, now_s) for hop in sorted(receivers) if hop >= 0]
 
     def _keep(self, sender: int, message: Subscribe, now_s: float) -> Piece:
         query, version, tree, region = message.query, message.version, message.tree, message.region
-        piece = Piece(query, version, tree, region, sender, message.label, now_s + self.terms.lease_s)
+        piece = Piece(query, version, tree, region, sender, message.label, now_s + message.lease_s)
         self.pieces[sender, message.label] = piece
         return piece
 
-    def _send_on(self, piece: Piece, to: int, region: Region) -> Send:
+    def _send_on(self, piece: Piece, to: int, region: Region, now_s: float) -> Send:
         self._labels += 1
         self._labelled[self._labels] = piece
         piece.onward.append((to, self._labels))
-        return Send(to, Subscribe(piece.query, piece.version, piece.tree, region, self._labels))
+        lease_s = piece.ends_s - now_s
+        return Send(to, Subscribe(piece.query, piece.version, piece.tree, region, self._labels, lease_s))
 
     def _forget(self, sender: int, label: int) -> list[Effect]:
         """Remove a piece here and wherever it was sent on to."""
