@@ -92,7 +92,7 @@ def _together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind])
     for part in parts:
         condition: Condition | None = _condition(text, part, kinds[part.name])
         if part.name in on:
-            condition = _both(on[part.name], condition)
+            condition = both(on[part.name], condition)
         if condition is None or (isinstance(condition, Range) and not condition.low <= condition.high):
             possible = False
         else:
@@ -100,7 +100,7 @@ def _together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind])
     return Conditions(on, possible)
 
 
-def _both(one: Condition, other: Condition | None) -> Condition | None:
+def both(one: Condition, other: Condition | None) -> Condition | None:
     """The condition that both together are; None if they exclude each other."""
     if isinstance(one, Range) and isinstance(other, Range):
         return Range(max(one.low, other.low), min(one.high, other.high))
@@ -170,7 +170,7 @@ class Readings:
     """The conditions of many subscriptions as columns; nothing is asked where `named` is False."""
 
     reasons: list[str | None]  # why a text could not be read
-    possible: NDArray[np.bool_]
+    possible: NDArray[np.bool_]  # it was read, and something can match it
     named: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     low: dict[str, NDArray[Any]] = field(default_factory=dict)
     high: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -189,6 +189,10 @@ class Readings:
             self.low[name], self.high[name] = np.full(rows, -np.inf), np.full(rows, np.inf)
         else:
             self.low[name], self.high[name] = np.full(rows, SMALLEST), np.full(rows, LARGEST)
+
+    def reject(self, row: int, reason: str) -> None:
+        """Say why a subscription cannot be used."""
+        self.reasons[row], self.possible[row] = reason, False
 
     def put(self, row: int, conditions: Conditions, kinds: Mapping[str, Kind]) -> None:
         """Write down what one subscription asks."""
@@ -211,7 +215,7 @@ def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Reading
     alike: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
     for row, text in enumerate(texts):
         if text is None:
-            readings.reasons[row] = "no text in the column where"
+            readings.reject(row, "no text in the column where")
             continue
         pieces = _PIECE.split(text)
         literals = pieces[1::2]
@@ -284,5 +288,4 @@ def _read_one(text: str, row: int, kinds: Mapping[str, Kind], readings: Readings
     try:
         readings.put(row, read_conditions(text, kinds), kinds)
     except BadSubscription as error:
-        readings.reasons[row] = f"{error.message}, at character {error.position + 1}"
-        readings.possible[row] = False
+        readings.reject(row, f"{error.message}, at character {error.position + 1}")
