@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
@@ -25,6 +27,7 @@ from serai.errors import BadSubscription
 Kind = Literal["real", "integer", "time", "text"]
 Number = int | float
 SMALLEST, LARGEST = -(2**63), 2**63 - 1  # of an integer or a time
+_USES: tuple[Kind, ...] = ("real", "time", "text")
 _VALUES = ("number", "text", "time")
 _A_TIME = "a time such as 2026-11-01T12:00:00Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -155,6 +158,33 @@ def _whole_range(operator: str, bound: Fraction) -> Range:
     low = {"=": above, ">=": above, ">": below + 1}.get(operator, SMALLEST)
     high = {"=": below, "<=": below, "<": above - 1}.get(operator, LARGEST)
     return Range(max(low, SMALLEST), min(high, LARGEST))
+
+
+# --- Kinds that texts take for granted
+
+
+def kinds_by_use(texts: Iterable[str | None]) -> dict[str, Kind]:
+    """How most of the texts use each attribute they name: for events that come without types, as in CSV files."""
+    shapes: Counter[tuple[str, ...]] = Counter()
+    example: dict[tuple[str, ...], str] = {}
+    for text in texts:
+        if text is not None:
+            pieces = _PIECE.split(text)
+            shape = (*pieces[::2], *map(_kind_of, pieces[1::2]))
+            shapes[shape] += 1
+            example[shape] = text
+    votes: dict[str, Counter[Kind]] = {}
+    for shape, count in shapes.items():
+        with suppress(BadSubscription):  # it will be rejected when it is read
+            for name, operator, bound in comparisons(example[shape], None, _VALUES):
+                votes.setdefault(name, Counter())[_kind_by_use(operator, bound)] += count
+    return {name: max(_USES, key=lambda kind: voted[kind]) for name, voted in votes.items()}
+
+
+def _kind_by_use(operator: str, bound: Token) -> Kind:
+    if bound.kind == "number":
+        return "real"
+    return "time" if bound.kind == "time" or operator not in ("=", "starts with") else "text"
 
 
 # --- Reading very many texts

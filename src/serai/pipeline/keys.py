@@ -96,7 +96,7 @@ def plan_keys(readings: Readings, total: int, expected_events: float) -> KeyPlan
     names_of = [tuple(name for bit, name in enumerate(narrow) if code >> bit & 1) for code in signatures.tolist()]
     kept = sorted((names_of[s] for s in np.argsort(-counts, kind="stable")[:MOST_GROUPS]), key=len, reverse=True)
     homes = [next((group for group in kept if set(group) <= set(names)), ()) for names in names_of]
-    if () not in kept and (() in homes or total > bounds.rows):
+    if () not in kept and (not kept or () in homes or total > bounds.rows):
         kept.append(())  # whoever has no place elsewhere
     groups, compared, listed = [], 0.0, 0.0
     for group in kept:
@@ -217,12 +217,19 @@ def conditions_table(readings: Readings, kinds: Mapping[str, Kind], ids: pa.Arra
 
 
 def join_on_keys(
-    events: DataFrame, conditions: DataFrame, names: Sequence[str], plan: KeyPlan, *, broadcast: bool
+    events: DataFrame,
+    conditions: DataFrame,
+    names: Sequence[str],
+    plan: KeyPlan,
+    *,
+    broadcast: bool,
+    order_by: str | None = None,
 ) -> DataFrame:
-    """The pairs of events and subscriptions that match: all columns of the events, and `subscription`."""
-    values = {name: _comparable(events, name) for name in names}
+    """The pairs of `event` and `subscription` that match, with the column `order` if events are ordered."""
     numbers = {name: k for k, name in enumerate(names)}
-    keyed = events.withColumns({f"value{k}": values[name] for name, k in numbers.items()})
+    values = [_comparable(events, name).alias(f"value{k}") for name, k in numbers.items()]
+    order = [F.col(f"`{order_by}`").alias("order")] if order_by else []
+    keyed = events.select("event", *values, *order)
     keys = [_event_key(number, group, numbers) for number, group in enumerate(plan.groups)]
     keyed = keyed.withColumn("key", F.explode(F.array(*keys)) if len(keys) > 1 else keys[0])
     listed = _with_keys(conditions, plan, numbers)
@@ -230,8 +237,8 @@ def join_on_keys(
     meets = F.col("e.key") == F.col("s.key")
     for k in numbers.values():
         meets = meets & _fits(k, conditions.columns)
-    joined = keyed.where("key is not null").alias("e").join(listed.alias("s"), meets)
-    return joined.select(*(F.col(f"e.`{name}`") for name in events.columns), F.col("s.subscription"))
+    joined = keyed.where("event is not null and key is not null").alias("e").join(listed.alias("s"), meets)
+    return joined.select("e.event", "s.subscription", *(["e.order"] if order_by else []))
 
 
 def _comparable(events: DataFrame, name: str) -> Column:

@@ -47,7 +47,7 @@ _INDEX_COMPARED_NS, _INDEX_BUILD_NS = 2.0, 2000.0  # per candidate; per subscrip
 _UNKNOWN_EVENTS = 10_000_000.0
 _PLANNED_WITH = 20_000  # subscriptions, when there are too many to look at all
 MOST_PER_BATCH = 1 << 16  # pairs in one Arrow batch to the JVM
-_SHOWN = 5
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Matching:
     answer: DataFrame
     rejected: DataFrame
     plan: MatchPlan
+    subscriptions: DataFrame
     matcher: Matcher | None = None
     files: ParquetFiles | None = None
 
@@ -128,15 +129,15 @@ def prepare_match(
         refuse_rejected(rejected)
     plan = _choose(engine, readings, kinds, ids, files)
     rejects = spark.createDataFrame(rejected)
-    known = spark.createDataFrame(pa.table({"subscription": ids.filter(pa.array(_read(readings)))}))
+    known = spark.createDataFrame(pa.table({"subscription": ids.filter(_read(readings))}))
     if plan.asked is not None:
         matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
         found = _by_index(spark, matcher, frame, files)
-        return Matching(_finished(found, mode, first, known), rejects, plan, matcher, files)
+        return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, matcher, files)
     table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
     conditions = spark.createDataFrame(table)
     found = _by_keys(frame, conditions, list(readings.named), plan, mode, order)
-    return Matching(_finished(found, mode, first, known), rejects, plan)
+    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions)
 
 
 def attribute_kinds(events: DataFrame) -> dict[str, Kind]:
@@ -151,8 +152,8 @@ def refuse_rejected(rejected: pa.Table) -> None:
     """Complain about rows that cannot be used, if there are any."""
     if len(rejected) == 0:
         return
-    shown = [f"  {row['table']} {row['id']}: {row['reason']}" for row in rejected.slice(0, _SHOWN).to_pylist()]
-    more = [f"  and {len(rejected) - _SHOWN} more"] if len(rejected) > _SHOWN else []
+    shown = [f"  {row['table']} {row['id']}: {row['reason']}" for row in rejected.slice(0, SHOWN).to_pylist()]
+    more = [f"  and {len(rejected) - SHOWN} more"] if len(rejected) > SHOWN else []
     rows = "1 row" if len(rejected) == 1 else f"{len(rejected)} rows"
     raise BadInput("\n".join([f"{rows} cannot be used, and strict was asked for:", *shown, *more]))
 
@@ -176,8 +177,8 @@ def _order_columns(events: DataFrame, mode: Mode, order_by: str) -> list[str]:
     return [order_by]
 
 
-def _read(readings: Readings) -> list[bool]:
-    return [reason is None for reason in readings.reasons]
+def _read(readings: Readings) -> pa.Array:
+    return pa.array([reason is None for reason in readings.reasons], pa.bool_())
 
 
 # --- Choosing
@@ -222,7 +223,7 @@ def _by_index(spark: SparkSession, matcher: Matcher, events: DataFrame, files: P
     types = {column.name: column.type for column in to_arrow_schema(events.schema, timezone="UTC")}
     schema = matcher.schema(types["event"], types[matcher.columns[-1]])
     if files is not None:
-        tasks = files.tasks(_cores(spark))
+        tasks = files.tasks(cores_of(spark))
         numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
         return numbers.mapInArrow(_file_task(matcher, tasks, schema), from_arrow_schema(schema))
     names = matcher.column_names()
@@ -248,7 +249,7 @@ def _file_task(matcher: Matcher, tasks: list[list[Piece]], schema: pa.Schema) ->
     return answer
 
 
-def _cores(spark: SparkSession) -> int:
+def cores_of(spark: SparkSession) -> int:
     """How many tasks can run at once, as far as the settings tell."""
     master = spark.conf.get("spark.master", "") or ""
     named = re.match(r"local\[(\d+)", master)
@@ -270,20 +271,11 @@ def _by_keys(
     events: DataFrame, conditions: DataFrame, names: list[str], plan: MatchPlan, mode: Mode, order: list[str]
 ) -> DataFrame:
     assert plan.keys is not None
-    columns = list(dict.fromkeys(["event", *names, *order]))
-    pairs = join_on_keys(
-        events.select(*(f"`{name}`" for name in columns)).where("event is not null"),
-        conditions,
-        names,
-        plan.keys,
-        broadcast=plan.broadcast,
-    )
+    by = order[0] if order else None
+    pairs = join_on_keys(events, conditions, names, plan.keys, broadcast=plan.broadcast, order_by=by)
     if mode == "any":
         return pairs.select("event")
-    if mode == "counts":
-        return pairs.groupBy("subscription").agg(F.count("*").alias("events"))
-    ordering = [F.col(f"`{name}`").alias("order") for name in order]
-    return pairs.select("event", "subscription", *ordering)
+    return pairs.groupBy("subscription").agg(F.count("*").alias("events")) if mode == "counts" else pairs
 
 
 def _finished(found: DataFrame, mode: Mode, first: int | None, known: DataFrame) -> DataFrame:
@@ -325,7 +317,7 @@ def _partitioned(
         F.lit("subscriptions").alias("table"), F.col("subscription").cast("string").alias("id"), "reason", "row"
     )
     if strict:
-        refuse_rejected(rejects.limit(_SHOWN + 1).toArrow())
+        refuse_rejected(rejects.limit(SHOWN + 1).toArrow())
     usable = read.where("reason is null and possible").drop("reason", "row", "possible")
     why = (
         f"{total:,} subscriptions are more than the {MOST_ON_DRIVER:,} that are sent to every worker;"
@@ -334,7 +326,7 @@ def _partitioned(
     plan = MatchPlan("keys", why, keys=keys, broadcast=False)
     found = _by_keys(events, usable, list(sample.named), plan, mode, order)
     known = read.where("reason is null").select("subscription")
-    return Matching(_finished(found, mode, first, known), rejects, plan)
+    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions)
 
 
 def _read_by_workers(subscriptions: DataFrame, kinds: Mapping[str, Kind], names: list[str]) -> DataFrame:
