@@ -1,4 +1,4 @@
-"""The commands of the data pipeline: match."""
+"""The commands of the data pipeline: match and stream."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from serai.cli.options import AsJson, print_json
+from serai.errors import BadInput
 
 Master = Annotated[
     str | None,
@@ -22,6 +23,8 @@ SubscriptionsPath = Annotated[
     typer.Option("--subscriptions", metavar="PATH", help="Table with the columns subscription and where."),
 ]
 
+Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of events that says when they were.")]
+
 
 def match(
     events: Annotated[str, typer.Option(metavar="PATH", help="Table with the column event, and attributes.")],
@@ -32,6 +35,7 @@ def match(
         int | None, typer.Option(min=1, metavar="K", help="With --mode first: events per subscription.")
     ] = None,
     order_by: Annotated[str, typer.Option(metavar="COLUMN", help="With --mode first: what orders events.")] = "event",
+    time: Time = None,
     engine: Annotated[str, typer.Option(metavar="E", help="auto, index or keys.")] = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Stop if any row cannot be used.")] = False,
     rejects: Annotated[
@@ -60,6 +64,7 @@ def match(
             mode=mode,  # type: ignore[arg-type]  # checked there
             first=first,
             order_by=order_by,
+            time=time,
             engine=engine,  # type: ignore[arg-type]
             strict=strict,
             rejects=rejects,
@@ -69,6 +74,66 @@ def match(
         print_json(report.as_dict())
     else:
         print(_as_text(report, explain))
+
+
+def stream(
+    events: Annotated[str, typer.Option(metavar="DIR", help="Folder in which files of events arrive.")],
+    subscriptions: SubscriptionsPath,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Pairs, batch by batch; go on with what is there.")],
+    time: Time = None,
+    lateness: Annotated[
+        str | None, typer.Option(metavar="T", help='How late events may come, such as "10 min"; needs --time.')
+    ] = None,
+    poll: Annotated[str, typer.Option(metavar="T", help="How often to look for new files.")] = "1 s",
+    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Match events as they arrive, against subscriptions that may change."""
+    from serai.pipeline.session import spark_session
+    from serai.pipeline.stream import BatchReport, finish, match_stream
+    from serai.pipeline.tables import check_there
+
+    check_there(subscriptions)
+    lateness_s = None if lateness is None else _seconds("--lateness", lateness)
+    poll_s = _seconds("--poll", poll)
+    batches: list[BatchReport] = []
+
+    def on_batch(report: BatchReport) -> None:
+        batches.append(report)
+        print(_batch_as_text(report), file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    print("starting Spark ...", file=sys.stderr, flush=True)
+    spark = spark_session(master)
+    query = match_stream(
+        spark, events, subscriptions, out, time=time, lateness_s=lateness_s, poll_s=poll_s, once=once, on_batch=on_batch
+    )
+    try:
+        finish(query)
+    finally:
+        query.stop()
+        if as_json:
+            counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs")
+            sums = {name: sum(getattr(report, name) for report in batches) for name in counts}
+            print_json({"batches": len(batches)} | sums | {"out": str(out)})
+
+
+def _seconds(option: str, written: str) -> float:
+    from serai.units import TIME, parse_quantity
+
+    try:
+        return parse_quantity(written, TIME)
+    except ValueError as error:
+        raise BadInput(f"{option}: {error}") from None
+
+
+def _batch_as_text(report: Any) -> str:
+    late = "" if report.latency_s is None else f", {report.latency_s:.1f} s after the oldest arrived"
+    return (
+        f"batch {report.batch}: {report.events:,} events ({report.repeated:,} repeated, {report.late:,} late,"
+        f" {report.rejected:,} rejected), {report.pairs:,} pairs, {report.events / max(report.seconds, 1e-9):,.0f}"
+        f" events/s{late}"
+    )
 
 
 def _as_text(report: Any, explain: bool) -> str:

@@ -7,16 +7,20 @@ to every worker under the same path, as Spark itself asks of local files.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from serai.errors import BadInput
 
 Piece = tuple[str, int]  # file and row group
+Rows = NDArray[np.int64]
+_NO_ROWS: Rows = np.empty(0, np.int64)
 ROWS_PER_TASK = 2_500_000  # about a second of work: starting a task takes some 0.07 s
 
 
@@ -57,6 +61,11 @@ def parquet_files(path: str | Path) -> ParquetFiles | None:
         return None  # columns in the names of folders
     if not paths:
         raise BadInput(f"{path}: no Parquet file in this folder")
+    return these_files(paths)
+
+
+def these_files(paths: Sequence[Path]) -> ParquetFiles:
+    """Some Parquet files, which must have the same columns."""
     schema: pa.Schema | None = None
     pieces, rows = [], []
     for found in paths:
@@ -100,13 +109,20 @@ def _difference(one: pa.Schema, other: pa.Schema) -> str:
     return f"here {', '.join(sorted(here)) or 'nothing more'}, there {', '.join(sorted(there)) or 'nothing more'}"
 
 
-def read_pieces(pieces: Iterable[Piece], columns: Sequence[str], batch_rows: int) -> Iterator[pa.Table]:
-    """The rows of some row groups, so many at a time, with these columns in this order."""
-    for path, group in pieces:
-        with pq.ParquetFile(path) as file:
+def read_pieces(
+    pieces: Iterable[Piece], columns: Sequence[str], batch_rows: int, without: Mapping[Piece, Rows] | None = None
+) -> Iterator[pa.Table]:
+    """The rows of some row groups but for those `without`, so many at a time, with these columns in this order."""
+    for piece in pieces:
+        left_out = (without or {}).get(piece, _NO_ROWS)
+        before = 0
+        with pq.ParquetFile(piece[0]) as file:
             chosen = list(dict.fromkeys(columns))
-            for batch in file.iter_batches(batch_rows, row_groups=[group], columns=chosen, use_threads=False):
-                yield pa.Table.from_batches([batch]).select(list(columns))
+            for batch in file.iter_batches(batch_rows, row_groups=[piece[1]], columns=chosen, use_threads=False):
+                table = pa.Table.from_batches([batch]).select(list(columns))
+                here = left_out[(left_out >= before) & (left_out < before + len(table))] - before
+                before += len(table)
+                yield table.take(np.delete(np.arange(len(table)), here)) if len(here) else table
 
 
 def write_part(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from serai.conditions import kinds_by_use
+from serai.conditions import Kind, kinds_by_use
 from serai.errors import BadInput, did_you_mean
 from serai.pipeline import tables
-from serai.pipeline.files import ParquetFiles, Piece, write_part
+from serai.pipeline.files import ParquetFiles, Piece, Rows, write_part
 from serai.pipeline.matching import (
     MOST_ON_DRIVER,
     SHOWN,
@@ -62,6 +62,7 @@ def match_files(
     mode: Mode = "pairs",
     first: int | None = None,
     order_by: str = "event",
+    time: str | None = None,
     engine: Engine = "auto",
     strict: bool = False,
     rejects: str | Path | None = None,
@@ -73,19 +74,21 @@ def match_files(
     for new, old in ((place, events), (rejects_place, subscriptions)):
         tables.check_free(new)
         tables.check_there(old)
-    options: dict[str, Any] = {"mode": mode, "first": first, "order_by": order_by, "engine": engine, "strict": strict}
+    options: dict[str, Any] = {"mode": mode, "first": first, "order_by": order_by, "time": time, "engine": engine}
     with tables.aside(place) as folder:
         on_step("reading")
-        asked = _subscriptions(spark, subscriptions)
-        given = _events(spark, events, asked, folder)
-        matching = prepare_match(given.path, tables.usable(asked), **options)
-        bad = matching.rejected.unionByName(tables.rejects_of(asked, "subscriptions", "subscription"))
+        asked = read_subscriptions(spark, subscriptions)
+        given = read_events(spark, events, asked, folder)
+        matching = prepare_match(given.path, tables.usable(asked), strict=strict, **options)
+        nameless = tables.rejects_of(asked, "subscriptions", "subscription")
+        bad = matching.rejected.unionByName(nameless)
         on_step(f"matching by {matching.plan.engine}")
         if strict:  # of Parquet files the ids are looked at, too
             refuse_rejected(bad.unionByName(given.bad).limit(SHOWN + 1).toArrow())
         made = _made(spark, matching, given, folder, options)
         on_step("writing")
-        rejected_subscriptions = bad.count()
+        nameless_count = nameless.count()
+        rejected_subscriptions = matching.bad + nameless_count
         if rejected_subscriptions or made.rejected:
             tables.write_one_file(bad.unionByName(given.bad), rejects_place, "json", folder)
         tables.put(spark, made.answer, place, folder)
@@ -94,7 +97,7 @@ def match_files(
         matched_events=made.matched,
         unmatched_events=made.events - made.matched - made.rejected,
         rejected_events=made.rejected,
-        subscriptions=asked.count(),
+        subscriptions=matching.count + nameless_count,
         rejected_subscriptions=rejected_subscriptions,
         rows=made.rows,
         engine=matching.plan.engine,
@@ -107,7 +110,7 @@ def match_files(
 # --- What is given
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """Events that can be matched, as Parquet files; and those that cannot."""
 
     path: str
@@ -115,7 +118,7 @@ class _Given(NamedTuple):
     rejected: int  # in tables without types; of a Parquet table it is not known yet
 
 
-def _subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
+def read_subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
     """The subscriptions, with ids and bounds of their types, and a reason for those that cannot be used."""
     table = _with_ids(tables.read_table(spark, path), "subscription", str(path))
     bounds = [name for name in table.columns if name.endswith(("_low", "_high"))]
@@ -123,20 +126,25 @@ def _subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
     return tables.with_reason(table, "subscription", dict.fromkeys(numbers, "real"))
 
 
-def _events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> _Given:
+def read_events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> Given:
     """The events: Parquet as it is, other formats written anew, with types as the subscriptions use them."""
     table = _with_ids(tables.read_table(spark, path), "event", str(path))
     if not tables.is_untyped(table):
         bad = tables.rejects_of(tables.with_reason(table, "event", {}), "events", "event")
-        return _Given(tables.spark_path(path), bad, 0)
-    as_text = "where" in asked.columns
-    texts = asked.select("where").limit(MOST_ON_DRIVER).toArrow()["where"].to_pylist() if as_text else []
-    bounds = [f"{name.rpartition('_')[0]} < 0" for name in asked.columns if name.endswith(("_low", "_high"))]
-    typed = tables.with_reason(table, "event", kinds_by_use([*texts, *bounds]))
+        return Given(tables.spark_path(path), bad, 0)
+    typed = tables.with_reason(table, "event", kinds_taken_for_granted(asked))
     good = folder / "events.parquet"
     tables.usable(typed).write.parquet(str(good))
     bad = tables.rejects_of(typed, "events", "event")
-    return _Given(str(good), bad, bad.count())
+    return Given(str(good), bad, bad.count())
+
+
+def kinds_taken_for_granted(asked: DataFrame) -> dict[str, Kind]:
+    """The kinds that attributes have for the subscriptions, for events that come without types."""
+    as_text = "where" in asked.columns
+    texts = asked.select("where").limit(MOST_ON_DRIVER).toArrow()["where"].to_pylist() if as_text else []
+    bounds = [f"{name.rpartition('_')[0]} < 0" for name in asked.columns if name.endswith(("_low", "_high"))]
+    return kinds_by_use([*texts, *bounds])
 
 
 def _with_ids(table: DataFrame, name: str, path: str) -> DataFrame:
@@ -162,7 +170,7 @@ class _Made(NamedTuple):
     rejected: int
 
 
-def _made(spark: SparkSession, matching: Matching, given: _Given, folder: Path, options: Mapping[str, Any]) -> _Made:
+def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, options: Mapping[str, Any]) -> _Made:
     answer = folder / "answer"
     if matching.matcher is not None and matching.files is not None and options["mode"] in ("pairs", "any"):
         answer.mkdir()
@@ -175,31 +183,56 @@ def _made(spark: SparkSession, matching: Matching, given: _Given, folder: Path, 
     if options["mode"] in ("pairs", "any"):
         ids = found.select("event")
     else:
-        ids = match(given.path, matching.subscriptions, mode="any", engine=options["engine"])
+        ids = match(given.path, matching.subscriptions, mode="any", time=options["time"], engine=options["engine"])
     total, nameless = events.agg(F.count("*"), F.count_if(F.col("event").isNull())).first()  # type: ignore[misc]
     matched = events.join(ids.distinct(), "event", "left_semi").count()
     return _Made(answer, rows, total + given.rejected, matched, nameless + given.rejected)
 
 
-def _made_by_workers(spark: SparkSession, matcher: Matcher, files: ParquetFiles, given: _Given, answer: Path) -> _Made:
+def _made_by_workers(spark: SparkSession, matcher: Matcher, files: ParquetFiles, given: Given, answer: Path) -> _Made:
     """Each task reads its row groups, writes one file, and only says how many rows it saw."""
+    tally = write_pairs(spark, matcher, files, answer)
+    return _Made(answer, tally.pairs, tally.events + given.rejected, tally.matched, tally.rejected + given.rejected)
+
+
+def write_pairs(
+    spark: SparkSession,
+    matcher: Matcher,
+    files: ParquetFiles,
+    answer: Path,
+    *,
+    without: Mapping[Piece, Rows] | None = None,
+    by_subscription: bool = False,
+) -> Tally:
+    """Let the workers match the events of some files, but for rows `without`, and write one file per task.
+
+    `by_subscription`: each file is sorted, so that whoever asks for one subscription reads little.
+    """
     tasks = files.tasks(cores_of(spark))
     schema = matcher.schema(files.schema.field("event").type)
-    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-    tallies = numbers.mapInArrow(_writing_task(matcher, tasks, schema, answer.absolute()), from_arrow_schema(_TALLIES))
+    write = _writing_task(matcher, tasks, schema, answer.absolute(), without, by_subscription)
+    tallies = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(write, from_arrow_schema(_TALLIES))
     sums = tallies.agg(*(F.coalesce(F.sum(name), F.lit(0)) for name in _TALLIES.names)).first()
     assert sums is not None
-    events, matched, rejected, rows = sums
-    return _Made(answer, rows, events + given.rejected, matched, rejected + given.rejected)
+    return Tally(*sums)
 
 
-def _writing_task(matcher: Matcher, tasks: list[list[Piece]], schema: pa.Schema, answer: Path) -> Task:
+def _writing_task(
+    matcher: Matcher,
+    tasks: list[list[Piece]],
+    schema: pa.Schema,
+    answer: Path,
+    without: Mapping[Piece, Rows] | None,
+    by_subscription: bool,
+) -> Task:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                tally = Tally()
-                found = (table.cast(schema) for table in matcher.answer(matcher.read(tasks[number]), tally))
-                write_part(found, answer / f"part-{number:05}.parquet", schema)
-                yield pa.RecordBatch.from_pylist([asdict(tally)], schema=_TALLIES)
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            tally = Tally()
+            found: Iterable[pa.Table] = matcher.answer(matcher.read(tasks[number], without), tally)
+            found = (table.cast(schema) for table in found)
+            if by_subscription:
+                found = [pa.concat_tables([schema.empty_table(), *found]).sort_by("subscription")]
+            write_part(found, answer / f"part-{number:05}.parquet", schema)
+            yield pa.RecordBatch.from_pylist([asdict(tally)], schema=_TALLIES)
 
     return write

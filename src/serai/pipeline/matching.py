@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -39,6 +40,7 @@ from serai.pipeline.subscriptions import readings_of, rejected_rows
 from serai.pipeline.worker import Matcher, Mode, in_batches
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Reading = Callable[[pa.Table], Readings]
 Engine = Literal["auto", "index", "keys"]
 MOST_ON_DRIVER = 2_000_000
 """Subscriptions that are gathered by the driver and sent to every worker; more are partitioned by key."""
@@ -72,6 +74,8 @@ class Matching:
     rejected: DataFrame
     plan: MatchPlan
     subscriptions: DataFrame
+    count: int  # of the subscriptions
+    bad: int  # of them that cannot be used
     matcher: Matcher | None = None
     files: ParquetFiles | None = None
 
@@ -83,6 +87,7 @@ def match(
     mode: Mode = "pairs",
     first: int | None = None,
     order_by: str = "event",
+    time: str | None = None,
     engine: Engine = "auto",
     strict: bool = False,
     explain: bool = False,
@@ -92,10 +97,11 @@ def match(
     Events have an id `event` and attributes: numbers, integers, times, texts. They may be given as a path to Parquet
     files, which the workers then read by themselves. Subscriptions have an id `subscription` and either a text `where`
     or range columns. `mode`: "pairs"; "counts" of events per subscription; "any", the events that somebody wants;
-    "first", the `first` events of each subscription by the column `order_by`.
+    "first", the `first` events of each subscription by the column `order_by`. `time` names the column of events that
+    the columns `from` and `until` of subscriptions are about, if there are such.
     """
     matching = prepare_match(
-        events, subscriptions, mode=mode, first=first, order_by=order_by, engine=engine, strict=strict
+        events, subscriptions, mode=mode, first=first, order_by=order_by, time=time, engine=engine, strict=strict
     )
     if explain:
         print(matching.plan)
@@ -109,6 +115,7 @@ def prepare_match(
     mode: Mode = "pairs",
     first: int | None = None,
     order_by: str = "event",
+    time: str | None = None,
     engine: Engine = "auto",
     strict: bool = False,
 ) -> Matching:
@@ -121,23 +128,25 @@ def prepare_match(
     order = _order_columns(frame, mode, order_by)
     gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
     if len(gathered) > MOST_ON_DRIVER:
-        return _partitioned(frame, subscriptions, kinds, gathered, mode, first, order, strict)
-    readings = readings_of(gathered, kinds)
+        read = partial(readings_of, kinds=kinds, time=time)
+        return _partitioned(frame, subscriptions, kinds, gathered, read, mode, first, order, strict)
+    readings = readings_of(gathered, kinds, time)
     ids = gathered["subscription"].combine_chunks()
     rejected = rejected_rows(gathered, readings)
     if strict:
         refuse_rejected(rejected)
     plan = _choose(engine, readings, kinds, ids, files)
     rejects = spark.createDataFrame(rejected)
+    counts = len(gathered), len(rejected)
     known = spark.createDataFrame(pa.table({"subscription": ids.filter(_read(readings))}))
     if plan.asked is not None:
         matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
         found = _by_index(spark, matcher, frame, files)
-        return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, matcher, files)
+        return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, *counts, matcher, files)
     table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
     conditions = spark.createDataFrame(table)
     found = _by_keys(frame, conditions, list(readings.named), plan, mode, order)
-    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions)
+    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, *counts)
 
 
 def attribute_kinds(events: DataFrame) -> dict[str, Kind]:
@@ -300,6 +309,7 @@ def _partitioned(
     subscriptions: DataFrame,
     kinds: Mapping[str, Kind],
     gathered: pa.Table,
+    reading: Reading,
     mode: Mode,
     first: int | None,
     order: list[str],
@@ -307,12 +317,12 @@ def _partitioned(
 ) -> Matching:
     """Subscriptions read by the workers and partitioned by key; nothing of their size comes to the driver."""
     some = gathered.take(pa.array(np.linspace(0, len(gathered) - 1, _PLANNED_WITH).astype(np.int64)))
-    sample = readings_of(some, kinds)
+    sample = reading(some)
     for name, kind in kinds.items():
         sample.open(name, kind)
     total = subscriptions.count()
     keys = plan_keys(sample, total, _UNKNOWN_EVENTS)
-    read = _read_by_workers(subscriptions, kinds, list(sample.named))
+    read = _read_by_workers(subscriptions, reading, kinds, list(sample.named))
     rejects = read.where("reason is not null").select(
         F.lit("subscriptions").alias("table"), F.col("subscription").cast("string").alias("id"), "reason", "row"
     )
@@ -326,14 +336,16 @@ def _partitioned(
     plan = MatchPlan("keys", why, keys=keys, broadcast=False)
     found = _by_keys(events, usable, list(sample.named), plan, mode, order)
     known = read.where("reason is null").select("subscription")
-    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions)
+    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, total, rejects.count())
 
 
-def _read_by_workers(subscriptions: DataFrame, kinds: Mapping[str, Kind], names: list[str]) -> DataFrame:
+def _read_by_workers(
+    subscriptions: DataFrame, reading: Reading, kinds: Mapping[str, Kind], names: list[str]
+) -> DataFrame:
     """The conditions of the subscriptions, and the reasons of those that cannot be used."""
 
     def read(table: pa.Table) -> pa.Table:
-        readings = readings_of(table, kinds)
+        readings = reading(table)
         for name in names:
             readings.open(name, kinds[name])
         readings.named = {name: readings.named[name] for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,45 @@ REJECTED = pa.schema(
 """Rows that could not be used: of which table, their id, why, and what was in them."""
 
 
-def readings_of(table: pa.Table, kinds: Mapping[str, Kind]) -> Readings:
-    """What the subscriptions of a table ask of events with these attributes."""
+def readings_of(table: pa.Table, kinds: Mapping[str, Kind], time: str | None = None) -> Readings:
+    """What the subscriptions of a table ask of events with these attributes.
+
+    With `time`, the column of events that says when, subscriptions hold `from` a time on and `until` another, if the
+    table has such columns.
+    """
     if "subscription" not in table.column_names:
         raise BadInput(
             "the subscriptions have no column subscription (their id);"
             f" their columns are: {', '.join(table.column_names)}"
         )
-    as_text = "where" in table.column_names
-    readings = read_many(_texts(table["where"]), kinds) if as_text else _from_bounds(table, kinds)
+    effective = [name for name in ("from", "until") if name in table.column_names]
+    if effective and (time not in kinds or "where" not in table.column_names):
+        raise BadInput(
+            f"the subscriptions have a column {effective[0]}: name the column of events that it is about"
+            f" ({did_you_mean(time, kinds) if time else 'time'}), and give subscriptions as texts (where)"
+        )
+    if "where" not in table.column_names:
+        readings = _from_bounds(table, kinds)
+    else:
+        texts = _texts(table["where"])
+        for name in effective:
+            texts = _with_end(texts, table[name], f"{time} {'>=' if name == 'from' else '<'}")
+        readings = read_many(texts, kinds)
     for row in np.flatnonzero(table["subscription"].is_null().to_numpy()).tolist():
         readings.reject(row, "no id in the column subscription")
     return readings
+
+
+def _with_end(texts: list[str | None], ends: pa.ChunkedArray, comparison: str) -> list[str | None]:
+    """The texts, with another condition where the subscription begins or ends."""
+
+    def written(end: Any) -> str:
+        return end.isoformat() if isinstance(end, date) else end if isinstance(end, str) else repr(end)
+
+    return [
+        text if text is None or end is None else f"{text} and {comparison} {written(end)}"
+        for text, end in zip(texts, ends.to_pylist(), strict=True)
+    ]
 
 
 def _texts(column: pa.ChunkedArray) -> list[str | None]:

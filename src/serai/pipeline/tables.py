@@ -62,7 +62,7 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
         if kind == "parquet":
             parquet_files(path)  # finds damaged files, and says which
             return spark.read.parquet(where)
-        reader = spark.read.options(**(_CSV if kind == "csv" else _JSON))
+        reader = spark.read.options(**reading_options(path))
         columns = [name for name in reader.format(kind).load(where).columns if name != _BROKEN]
         if not columns:
             raise BadInput(f"{path}: no columns in it")
@@ -70,6 +70,12 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
         return reader.schema(schema).format(kind).load(where)
     except PySparkException as error:
         raise BadInput(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def reading_options(path: str | Path) -> dict[str, str]:
+    """The options with which Spark reads files of this format, in a batch or in a stream."""
+    options: dict[Format, dict[str, str]] = {"parquet": {}, "csv": _CSV, "json": _JSON}
+    return options[format_of(path)]
 
 
 def spark_path(path: str | Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from serai.pipeline.boxes import Asked, place_events
-from serai.pipeline.files import Piece, read_pieces
+from serai.pipeline.files import Piece, Rows, read_pieces
 from serai.pipeline.index import BoxIndex, build_index, find_pairs
 
 Mode = Literal["pairs", "counts", "any", "first"]
@@ -70,9 +70,9 @@ class Matcher:
         values = [f"value{k}" for k in range(len(self.asked.axes))]
         return ["event", *values, *(["order"] if self.mode == "first" else [])]
 
-    def read(self, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
-        """The events of some row groups, with the columns that this question needs."""
-        for table in read_pieces(pieces, self.columns, BATCH_ROWS):
+    def read(self, pieces: Iterable[Piece], without: Mapping[Piece, Rows] | None = None) -> Iterator[pa.Table]:
+        """The events of some row groups but for the rows `without`, with the columns that this question needs."""
+        for table in read_pieces(pieces, self.columns, BATCH_ROWS, without):
             yield table.rename_columns(self.column_names())
 
     def answer(self, tables: Iterable[pa.Table], tally: Tally | None = None) -> Iterator[pa.Table]:
