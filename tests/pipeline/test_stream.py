@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import serai
 from serai.errors import BadInput
 from serai.pipeline.matching import match
 from serai.pipeline.seen import SeenIds
@@ -186,8 +187,8 @@ def test_ids_seen_before_are_known() -> None:
 
 
 @pytest.fixture
-def streamer(spark: SparkSession, tmp_path: Path) -> Iterator[Any]:
-    """Start the stream as a process of its own, which can be killed; the fixture `spark` sets its path."""
+def streamer(tmp_path: Path) -> Iterator[Any]:
+    """Start the stream as a process of its own, which can be killed."""
     running: list[subprocess.Popen[str]] = []
 
     def start(once: bool) -> subprocess.Popen[str]:
@@ -197,6 +198,7 @@ def streamer(spark: SparkSession, tmp_path: Path) -> Iterator[Any]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(serai.__file__).parents[1])},
             start_new_session=True,  # killed with its JVM and its workers
         )
         running.append(process)

@@ -19,7 +19,7 @@ from serai import __version__
 from serai.cli.housekeeping import doctor, protocols
 from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
-from serai.cli.pipeline import match, stream
+from serai.cli.pipeline import collect, match, stream
 from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
@@ -43,7 +43,7 @@ class _GroupedCommands(TyperGroup):
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report),
     PLAN: (),
-    PIPELINE: (match, stream),
+    PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor),
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN)

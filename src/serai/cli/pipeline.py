@@ -1,4 +1,4 @@
-"""The commands of the data pipeline: match and stream."""
+"""The commands of the data pipeline: match, stream and collect."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from serai.cli.options import AsJson, print_json
+from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.errors import BadInput
 
-Master = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Spark's master, such as spark://host:7077; else this machine."),
-]
-Remote = Annotated[str | None, typer.Option(metavar="URL", help="A Spark Connect server, such as sc://host:15002.")]
 SubscriptionsPath = Annotated[
     str,
     typer.Option("--subscriptions", metavar="PATH", help="Table with the columns subscription and where."),
@@ -134,6 +129,30 @@ def _batch_as_text(report: Any) -> str:
         f" {report.rejected:,} rejected), {report.pairs:,} pairs, {report.events / max(report.seconds, 1e-9):,.0f}"
         f" events/s{late}"
     )
+
+
+def collect(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Events, pairs and the report, as Parquet tables.")],
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Collect what subscribers received in runs, and report on each of them."""
+    from serai.pipeline.collect import collect as collect_runs
+    from serai.pipeline.session import spark_session
+
+    with _steps() as on_step:
+        on_step("collecting")
+        collected = collect_runs(spark_session(master, remote), folder, out)
+    if as_json:
+        print_json(collected.as_dict())
+        return
+    share = "" if collected.completeness is None else f", {collected.completeness:.1%} of what was wanted"
+    print(f"runs           {collected.runs:>14,}   {collected.receptions:,} receptions")
+    print(f"events         {collected.events:>14,}   collected, each once")
+    print(f"subscriptions  {collected.subscriptions:>14,}   {collected.pairs:,} pairs{share}")
+    print(f"written to {out}" if collected.changed else f"{out}: nothing new")
 
 
 def _as_text(report: Any, explain: bool) -> str:
