@@ -49,8 +49,7 @@ class Grid(NamedTuple):
     shift: int  # cell >> shift is its bucket
     cell_start: NDArray[np.int32]  # [cell + 1]
     listed: NDArray[np.int32]  # boxes of cell c: listed[cell_start[c]:cell_start[c + 1]]
-    low: Numbers  # [box, attribute]
-    high: Numbers
+    bounds: Numbers  # [box, 0: low, 1: high, attribute]
     number: NDArray[np.int32]  # [box] place of the box among all boxes
 
 
@@ -163,8 +162,7 @@ def _build_grid(low: Numbers, high: Numbers, members: Places, axes: Places, expe
         shift=max(0, (cells - 1).bit_length() - (_BUCKETS.bit_length() - 1)),
         cell_start=cell_start,
         listed=listed,
-        low=np.ascontiguousarray(low[members]),
-        high=np.ascontiguousarray(high[members]),
+        bounds=np.stack([low[members], high[members]], axis=1),
         number=members.astype(np.int32),
     )
 
@@ -320,25 +318,25 @@ def find_pairs(
     With `one_each` only the first pair found of each event that was not marked before.
     """
     for grid in index.grids:
-        order, cells = sort_by_cell(values, grid)
+        order, cells, ordered = sort_by_cell(values, grid)
         longest = int(np.diff(grid.cell_start).max(initial=0))
         room = max(_FEWEST_OUT, longest, min(most, 2 * len(values)))
         row, box = np.empty(room, np.int32), np.empty(room, np.int32)
         begin = 0
         while begin < len(order):
-            begin, found = _compare(values, grid, order, cells, begin, one_each, matched, row, box)
+            begin, found = _compare(ordered, grid, order, cells, begin, one_each, matched, row, box)
             yield Found(row[:found].copy(), box[:found].copy())
 
 
 @kernel
-def sort_by_cell(values: Numbers, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The events that have anything to be compared with, near cells together; and the cell of each."""
-    events = len(values)
+def sort_by_cell(values: Numbers, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32], Numbers]:
+    """The events that have anything to be compared with, near cells together; the cell of each, and its values."""
+    events, width = values.shape
     cell_of = np.empty(events, np.int32)
     buckets = ((len(grid.cell_start) - 2) >> grid.shift) + 1
     end = np.zeros(buckets + 1, np.int64)
     for event in range(events):
-        cell = _cell(values[event], grid)
+        cell = _cell(values, event, grid)
         if cell >= 0 and grid.cell_start[cell] == grid.cell_start[cell + 1]:
             cell = -1
         cell_of[event] = cell
@@ -348,21 +346,24 @@ def sort_by_cell(values: Numbers, grid: Grid) -> tuple[NDArray[np.int32], NDArra
         end[bucket + 1] += end[bucket]
     order = np.empty(end[buckets], np.int32)
     cells = np.empty(end[buckets], np.int32)
+    ordered = np.empty((end[buckets], width))
     for event in range(events):
         cell = cell_of[event]
         if cell >= 0:
             place = end[cell >> grid.shift]
-            order[place], cells[place] = event, cell
             end[cell >> grid.shift] = place + 1
-    return order, cells
+            order[place], cells[place] = event, cell
+            for k in range(width):
+                ordered[place, k] = values[event, k]
+    return order, cells, ordered
 
 
 @rule
-def _cell(values: Numbers, grid: Grid) -> int:
+def _cell(values: Numbers, event: int, grid: Grid) -> int:
     """The cell of an event; -1 if it misses a value that every box of the group asks for."""
     cell = 0
     for a in range(len(grid.axes)):
-        value = values[grid.axes[a]]
+        value = values[event, grid.axes[a]]
         if np.isnan(value):
             return -1
         cell += _bin(value, grid, a) * grid.stride[a]
@@ -371,7 +372,7 @@ def _cell(values: Numbers, grid: Grid) -> int:
 
 @kernel
 def _compare(
-    values: Numbers,
+    ordered: Numbers,
     grid: Grid,
     order: NDArray[np.int32],
     cells: NDArray[np.int32],
@@ -392,7 +393,7 @@ def _compare(
             continue
         for listing in range(first, last):
             candidate = grid.listed[listing]
-            if matches(values[event], grid.low[candidate], grid.high[candidate]):
+            if matches(ordered[place], grid.bounds[candidate, 0], grid.bounds[candidate, 1]):
                 row[found], box[found] = event, grid.number[candidate]
                 found += 1
                 matched[event] = True
