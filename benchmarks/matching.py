@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-
 _SPENT_BY: dict[int, float] = {}
 
 
