@@ -25,7 +25,9 @@ def rows_of(meetings: Meetings) -> list[Interval]:
 
 def made(*rows: Interval) -> Meetings:
     a, b, up_s, down_s = zip(*rows, strict=True)
-    return in_order(np.array(a, np.int32), np.array(b, np.int32), np.array(up_s, float), np.array(down_s, float))
+    return in_order(
+        Meetings(np.array(a, np.int32), np.array(b, np.int32), np.array(up_s, float), np.array(down_s, float))
+    )
 
 
 # ---- the obvious version

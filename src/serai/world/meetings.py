@@ -30,6 +30,10 @@ class Meetings(NamedTuple):
     up_s: Floats
     down_s: Floats
 
+    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Meetings":
+        """Only these contacts, in this order."""
+        return Meetings(self.a[rows], self.b[rows], self.up_s[rows], self.down_s[rows])
+
 
 class Journeys(NamedTuple):
     """Where nodes are over time, as far as anybody knows."""
@@ -49,7 +53,8 @@ def meetings_by_range(journeys: Journeys, range_m: float, duration_s: float) -> 
     window_s = min(_window_s(whole, range_m), float(duration_s))
     rows = _find_meetings(whole, float(range_m), float(duration_s), window_s)
     rows = rows[rows[:, 3] > rows[:, 2]]
-    return in_order(rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], rows[:, 3])
+    a, b = rows[:, :2].T.astype(np.int32)
+    return in_order(Meetings(a, b, rows[:, 2], rows[:, 3]))
 
 
 def no_meetings() -> Meetings:
@@ -57,15 +62,16 @@ def no_meetings() -> Meetings:
     return Meetings(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 
 
-def in_order(a: Numbers, b: Numbers, up_s: Floats, down_s: Floats) -> Meetings:
+def in_order(meetings: Meetings) -> Meetings:
     """The same contacts by (up, a, b)."""
+    a, b, up_s, _ = meetings
     order = np.argsort(up_s, kind="stable")
     tie = np.zeros(up_s.size + 1, bool)
     tie[1:-1] = up_s[order[1:]] == up_s[order[:-1]]
     tied = np.flatnonzero(tie[1:] | tie[:-1])
     among = order[tied]
     order[tied] = among[np.lexsort((pair_of(a, b)[among], up_s[among]))]
-    return Meetings(a[order], b[order], up_s[order], down_s[order])
+    return meetings.at(order)
 
 
 def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
@@ -75,10 +81,8 @@ def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
 
 def merged(meetings: Meetings) -> Meetings:
     """Contacts of the same two nodes that overlap or touch made one."""
-    by_pair = np.argsort(pair_of(meetings.a, meetings.b), kind="stable")
-    a, b, up_s, down_s = (column[by_pair] for column in meetings)
-    count = _merge_rows(a, b, up_s, down_s)
-    return in_order(a[:count], b[:count], up_s[:count], down_s[:count])
+    by_pair = meetings.at(np.argsort(pair_of(meetings.a, meetings.b), kind="stable"))
+    return in_order(by_pair.at(slice(_merge_rows(*by_pair))))
 
 
 def at_ticks(meetings: Meetings, step_s: float, duration_s: float) -> Meetings:
@@ -184,7 +188,7 @@ def _is_here(journeys: Journeys, node: int, segment: int) -> bool:
     first, last = tracks.start[node], tracks.start[node + 1] - 1
     if segment < first or segment >= last:
         return journeys.stays and first <= last
-    return tracks.time_s[segment + 1] - tracks.time_s[segment] <= journeys.gap_s
+    return bool(tracks.time_s[segment + 1] - tracks.time_s[segment] <= journeys.gap_s)
 
 
 @rule
@@ -306,7 +310,7 @@ def _fill_cells(span: Numbers, start: NDArray[np.int64], nodes: Numbers, columns
 def _is_their_cell(cells: _Cells, cell: int, a: int, b: int) -> bool:
     """Whether a cell is the one, of all that two nodes share, in which they are compared."""
     column, row = max(cells.span[a, 0], cells.span[b, 0]), max(cells.span[a, 1], cells.span[b, 1])
-    return cell == row * cells.columns + column
+    return bool(cell == row * cells.columns + column)
 
 
 @rule
@@ -314,7 +318,7 @@ def _boxes_near(box: Floats, a: int, b: int, range_m: float) -> bool:
     """Whether two boxes come within range; rounding must not lose anybody."""
     dx = max(box[a, 0] - box[b, 2], box[b, 0] - box[a, 2], 0.0)
     dy = max(box[a, 1] - box[b, 3], box[b, 1] - box[a, 3], 0.0)
-    return dx * dx + dy * dy <= range_m * range_m * (1 + 1e-9)
+    return bool(dx * dx + dy * dy <= range_m * range_m * (1 + 1e-9))
 
 
 @rule
@@ -365,7 +369,7 @@ def _compare(
 @rule
 def _running_contact(newest: NDArray[np.int64], rows: Floats, a: int, b: int) -> int:
     """The row of the contact between two nodes that goes on; -1 if none does."""
-    row = newest[a]
+    row = int(newest[a])
     while row >= 0 and rows[row, 1] != b:
         row = int(rows[row, 4])
     return row
