@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from serai.engine.field.state import Field, Limits
-from serai.protocols import ced, cet, dg
-from serai.world import World
+from serai.protocols import ced, cet, dg, direct, dpsp, flooding, prophet, spray
+from serai.protocols.replication import simulate as replicate
 
 
 @dataclass(frozen=True)
@@ -16,14 +15,15 @@ class Protocol:
     """What the rest of serai needs to know of a protocol."""
 
     name: str
-    network: Literal["field"]
+    network: Literal["field", "contacts"]
     """The kind of network it runs on; each kind has its own engine, scenario and metrics."""
     title: str
     paper: str
     settings: type[BaseModel]
-    simulate: Callable[[World, Limits, Any], Field]
-    copies: Literal["per-reception", "per-event"]
-    """How its paper counts "copies of each event" (see the metric `copies_per_event`)."""
+    simulate: Callable[[Any, Any, Any], Any]
+    """A world, its limits (in a field) or its medium, and the settings in; the state or outcome of the network's engine."""
+    copies: Literal["per-reception", "per-event"] = "per-event"
+    """How its paper counts "copies of each event" (see the metric `copies_per_event`); in a field only."""
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -36,6 +36,11 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol(
             "cet", "field", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"
         ),
+        Protocol("dpsp", "contacts", "publish/subscribe for bundle routers", dpsp.PAPER, dpsp.Settings, replicate),
+        Protocol("flooding", "contacts", "epidemic routing", flooding.PAPER, flooding.Settings, replicate),
+        Protocol("direct", "contacts", "direct delivery", direct.PAPER, direct.Settings, replicate),
+        Protocol("spray", "contacts", "spray and wait", spray.PAPER, spray.Settings, replicate),
+        Protocol("prophet", "contacts", "PRoPHET", prophet.PAPER, prophet.Settings, replicate),
     )
 }
 
