@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from serai.demo import Row
     from serai.doctor import Check
     from serai.protocols import Protocol
+    from serai.scenario.imported import FoundMessages, FoundTrace
 
 _WIDTH: Final = 80
 
@@ -138,6 +139,40 @@ def _printed(protocol: str, metric: str, column: _Column) -> str:
     text = f"{number.value:.{column.printed_decimals}f}" if number else "-"
     mark = "*" if (protocol, metric) in KNOWN_MISSES else ""
     return f"{text:>{column.printed_width}}{mark}"
+
+
+# Traces
+
+
+def found_in_trace(found: FoundTrace) -> str:
+    """What `serai scenario import` found: format, nodes, contacts, span, gaps, and what it had to decide."""
+    lines = [f"{found.file}: {found.format} ({found.title})", f" lines      {found.lines:>10,}"]
+    lines.append(f" nodes      {found.nodes:>10,}")
+    if found.range_m is not None:
+        lines.append(f" positions  {found.positions:>10,}")
+    at = f"   within {found.range_m:g} m of each other" if found.range_m is not None else ""
+    lines.append(f" contacts   {found.contacts:>10,}{at}")
+    span = f"{found.last_s - found.first_s:,.0f} s"
+    lines.append(f" span       {span:>10}   from {found.first_s:,.0f} s to {found.last_s:,.0f} s of the file")
+    if found.gap_s:
+        lines.append(f" gaps       {found.gaps:>10,}   longer than {found.gap_s:,.0f} s between two positions")
+    if found.messages is not None:
+        lines += _found_messages(found.messages)
+    lines += [f" {found.origin}"] if found.origin else []
+    noticed = [*found.noticed, *(f"messages: {what}" for what in (found.messages.noticed if found.messages else ()))]
+    for what in noticed:
+        lines += textwrap.wrap(what, _WIDTH, initial_indent=" ! ", subsequent_indent="   ")
+    return "\n".join(lines)
+
+
+def _found_messages(messages: FoundMessages) -> list[str]:
+    to_whom = f"{messages.directed:,} of them to one node each, the others on channels"
+    if messages.directed in (0, messages.count):
+        to_whom = "to one node each" if messages.directed else "on channels"
+    lines = [f" messages   {messages.count:>10,}   {to_whom}"]
+    if messages.strangers:
+        lines.append(f"            {messages.strangers:>10,}   nodes of theirs are not in the trace and meet nobody")
+    return lines
 
 
 # Protocols and machine

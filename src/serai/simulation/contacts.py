@@ -86,7 +86,7 @@ def find_meetings(scenario: ContactsScenario, seed: int) -> tuple[NodeNames, Mee
         names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
         return names, _by_range(scenario, Journeys(move(scenario, seed)))
     trace = _trace(scenario)
-    if trace.end_s < scenario.contacts.begin_s + math.floor(scenario.duration_s):
+    if trace.end_s <= scenario.contacts.begin_s + scenario.duration_s - 1.0:
         covered_s = max(math.ceil(trace.end_s - scenario.contacts.begin_s), 0)
         raise BadInput(
             f"{scenario.contacts.file}: the trace ends at {trace.end_s:g} s, before the run does, which begins at"
