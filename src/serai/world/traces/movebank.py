@@ -31,10 +31,11 @@ def read_movebank(path: Path, strict: bool = False) -> TrackTrace:
     who = _column_of_names(path, table)
     time_s, dated = seconds_of(table["timestamp"])
     lon, lat = numbers_of(table["location-long"]), numbers_of(table["location-lat"])
-    hidden = _hidden(table)
-    empty = (are(table["location-long"], "") | are(table["location-lat"], "")) & ~hidden
-    reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90) & ~are(table[who], "")
-    notebook.left_out({"expected timestamp, longitude, latitude and a name": line[~reads & ~empty & ~hidden]})
+    hidden, nobody = _hidden(table), are(table[who], "")
+    blank = nobody & are(table["timestamp"], "")  # an empty line
+    empty = (are(table["location-long"], "") | are(table["location-lat"], "")) & ~hidden & ~blank
+    reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90) & ~nobody
+    notebook.left_out({"expected timestamp, longitude, latitude and a name": line[~(reads | empty | hidden | blank)]})
     notebook.decided("marked as an outlier, or not visible: left out", line[hidden])
     notebook.decided("no position in this row: left out", line[empty])
     node, book = numbered(table[who])
