@@ -7,7 +7,7 @@ The floor: what contacts alone give. A subscriber that was handed a bundle hands
 from typing import Literal
 
 from serai._jit import rule
-from serai.protocols.routing import DIRECT, Rules, RouterSettings, shared_rules
+from serai.protocols.routing import DIRECT, RouterSettings, Rules, shared_rules
 
 PAPER = "Spyropoulos et al. 2004 (single-copy routing), direct transmission"
 

@@ -20,7 +20,7 @@ from pydantic import Field as setting
 from pydantic import field_validator
 
 from serai._jit import rule
-from serai.protocols.routing import DPSP, Rules, RouterSettings, shared_rules
+from serai.protocols.routing import DPSP, RouterSettings, Rules, shared_rules
 from serai.units import Seconds
 
 PAPER = "DPSP, the DTN Pub/Sub Protocol (Greifenberg and Kutscher 2008)"
@@ -42,7 +42,8 @@ class Settings(RouterSettings):
         ("duplicate",), description="Filters that remove bundles from a neighbour's queue; any combination."
     )
     priorities: tuple[Priority, ...] = setting(
-        ("short-delay",), description="Priorities that sort a neighbour's queue; any combination, the first counts most."
+        ("short-delay",),
+        description="Priorities that sort a neighbour's queue; any combination, the first counts most.",
     )
     combine: Literal["vote", "order"] = setting(
         "vote", description="Several priorities decide by majority, or the first that sees a difference decides."
@@ -52,7 +53,7 @@ class Settings(RouterSettings):
     )
     missing_entry: Literal["pass", "far"] = setting(
         "pass",
-        description="A channel for which the neighbour has no entry passes the Hop Count filter, or counts as far away.",
+        description="A channel without an entry at the neighbour passes the Hop Count filter, or counts as far away.",
     )
     lifetime_s: Seconds = setting(
         86_400.0, gt=0, alias="lifetime", description="How long an entry lives unless its subscriber renews it."

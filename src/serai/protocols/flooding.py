@@ -1,13 +1,13 @@
 """Flooding (epidemic routing): everybody gets a copy of everything.
 
-The baseline of the DPSP text (seed text 004, at its end). Vahdat and Becker, "Epidemic routing for partially-connected ad
-hoc networks" (2000), where the list of seen bundles is called summary vector. There is no rule but the shared ones
+The baseline of the DPSP text. Vahdat and Becker, "Epidemic routing for partially-connected ad hoc networks" (2000),
+where the list of seen bundles is called summary vector. There is no rule but the shared ones
 (`serai.protocols.routing`): whatever the neighbour has not seen is offered.
 """
 
 from typing import Literal
 
-from serai.protocols.routing import FLOODING, Rules, RouterSettings, shared_rules
+from serai.protocols.routing import FLOODING, RouterSettings, Rules, shared_rules
 
 PAPER = "Vahdat and Becker 2000; baseline of DPSP"
 

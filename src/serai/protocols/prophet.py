@@ -1,9 +1,9 @@
 """PRoPHET: bundles go to neighbours that are more likely to meet a subscriber.
 
 Lindgren, Doria, Davies, Grasic, RFC 6693, section 2.1: delivery predictabilities, raised by encounters, aged with time,
-passed on by transitivity. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers its
-predictability is 1, and a node that meets one of them has met the channel. With one subscriber a channel, as for unicast
-messages, both are the same.
+passed on by transitivity. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers
+its predictability is 1, and a node that meets one of them has met the channel. With one subscriber a channel, as for
+unicast messages, both are the same.
 """
 
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field as setting
 
 from serai._jit import rule
-from serai.protocols.routing import PROPHET, Rules, RouterSettings, shared_rules
+from serai.protocols.routing import PROPHET, RouterSettings, Rules, shared_rules
 from serai.units import Seconds
 
 PAPER = "Lindgren et al., RFC 6693"
@@ -53,7 +53,7 @@ def after_encounter(rules: Rules, predictability: float) -> float:
 
 @rule
 def by_way_of(rules: Rules, predictability: float, of_neighbour: float, neighbours: float) -> float:
-    """The predictability of somebody whom a neighbour, met with `of_neighbour`, meets with `neighbours` (equation 3)."""
+    """The predictability of somebody whom a neighbour meets: `of_neighbour` to get there, then `neighbours` (3)."""
     return max(predictability, of_neighbour * neighbours * rules.transitivity)
 
 

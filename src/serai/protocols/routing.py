@@ -28,21 +28,17 @@ class RouterSettings(BaseModel):
 
     seen: Literal["live", "vector", "bloom"] = setting(
         "vector",
-        description="How a node knows what its neighbour has seen: by asking for free at any moment (as in The ONE), by a"
-        " list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
+        description="How a node knows what its neighbour has seen: by asking for free at any moment (as in The ONE), by"
+        " a list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
     )
     order: Literal["random", "oldest", "newest"] = setting(
         "random", description="Which of several bundles goes first when nothing else decides."
     )
-    wanted_first: bool = setting(
-        True, description="Bundles that the neighbour has subscribed to go before all others."
-    )
+    wanted_first: bool = setting(True, description="Bundles that the neighbour has subscribed to go before all others.")
     consume: bool = setting(
         False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
     )
-    skip_late: bool = setting(
-        False, description="A bundle that would expire before it has been sent is not begun."
-    )
+    skip_late: bool = setting(False, description="A bundle that would expire before it has been sent is not begun.")
     repeat_s: Seconds = setting(
         60.0, gt=0, alias="repeat", description="In a long contact lists are exchanged again after this time."
     )
@@ -186,7 +182,7 @@ def bloom_hashes(bits_each: int) -> int:
 
 @rule
 def bloom_bit(salt: int, bundle: int, which: int, size: int) -> int:
-    """The place of one of a bundle's bits. Each list has another salt: what one mistakes for seen, the next does not."""
+    """The place of one of a bundle's bits. Each list has another salt, so what one mistakes the next does not."""
     first = key_in_slot(salt, bundle)
     return (first + which * (mix(first + 1) | 1)) % size
 

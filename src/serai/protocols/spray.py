@@ -1,7 +1,7 @@
 """Spray and wait: a bundle starts with L copies to give away; who has one left waits for a subscriber.
 
-Spyropoulos, Psounis, Raghavendra, "Spray and wait" (2005): section 3.1 (source spray), 3.2 (binary spray). The paper is about
-one destination. Here a bundle may have many: a holder in the wait phase hands the bundle to every subscriber it meets and
+Spyropoulos, Psounis, Raghavendra, "Spray and wait" (2005): source spray and binary spray. The paper is about one
+destination. Here a bundle may have many: a holder in the wait phase hands the bundle to every subscriber it meets and
 keeps its own; each of them has one copy, so it waits for further subscribers, too.
 """
 
@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field as setting
 
 from serai._jit import rule
-from serai.protocols.routing import SPRAY, Rules, RouterSettings, shared_rules
+from serai.protocols.routing import SPRAY, RouterSettings, Rules, shared_rules
 
 PAPER = "Spyropoulos, Psounis and Raghavendra 2005"
 
@@ -19,7 +19,9 @@ class Settings(RouterSettings):
     """How many copies, and how they are split."""
 
     name: Literal["spray"] = "spray"
-    copies: int = setting(8, ge=1, le=30_000, description="Copies of a bundle that its source may give away, its own included.")
+    copies: int = setting(
+        8, ge=1, le=30_000, description="Copies of a bundle that its source may give away, its own included."
+    )
     spray: Literal["binary", "source"] = setting(
         "binary", description="A holder of several copies gives half of them, or the source gives single ones."
     )
@@ -38,7 +40,7 @@ def offers(copies: int, wanted: bool) -> bool:
 
 @rule
 def given(rules: Rules, copies: int) -> int:
-    """How many of its copies a holder gives away (3.2); one that waits gives a subscriber one that it does not miss."""
+    """How many of its copies a holder gives away ; one that waits gives a subscriber one that it does not miss."""
     return copies // 2 if rules.binary and copies > 1 else 1
 
 

@@ -7,16 +7,16 @@ from serai.engine.contacts.state import IDLE, NONE, Net
 @step
 def open_pair(net: Net, contact: int) -> int:
     """Open both links of a contact; return the one from a to b."""
-    tally = net.tally[0]
-    tally.free -= 1
-    link = net.free[tally.free]
-    net.link_of[contact] = link
-    one, other = net.a[contact], net.b[contact]
+    run = net.run[0]
+    run.free -= 1
+    link = net.free[run.free]
+    net.contacts[contact].link = link
+    one, other = net.contacts[contact].a, net.contacts[contact].b
     for side in range(2):
         fresh = net.links[link + side]
         fresh.sender, fresh.receiver = (one, other) if side == 0 else (other, one)
         fresh.carries, fresh.heap, fresh.lists = NONE, NONE, 0
-        fresh.due_s = net.clock[0].now_s
+        fresh.due_s = net.run[0].now_s
         append(net, link + side)
     return int(link)
 
@@ -54,20 +54,20 @@ def close_link(net: Net, link: int) -> None:
 @step
 def schedule(net: Net, link: int, when_s: float) -> None:
     """Something is due on the link at `when_s`, or (IDLE) nothing is."""
-    at, tally = net.links[link], net.tally[0]
+    at, run = net.links[link], net.run[0]
     place = at.heap
     at.when_s = when_s
     if when_s == IDLE:
         if place == NONE:
             return
-        tally.links -= 1
+        run.links -= 1
         at.heap = NONE
-        if place == tally.links:
+        if place == run.links:
             return
-        link = net.heap[tally.links]
+        link = net.heap[run.links]
     elif place == NONE:
-        place = tally.links
-        tally.links += 1
+        place = run.links
+        run.links += 1
     settle(net, link, place)
 
 
@@ -79,7 +79,7 @@ def settle(net: Net, link: int, place: int) -> None:
         heap[place] = heap[(place - 1) >> 1]
         net.links[heap[place]].heap = place
         place = (place - 1) >> 1
-    count = net.tally[0].links
+    count = net.run[0].links
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count and is_before(net, heap[child + 1], heap[child]):

@@ -1,10 +1,10 @@
 """Everything an opportunistic network remembers while it runs.
 
-Which node has which bundle is kept in words of bits, one row per node: what one node could offer another is `store[one] &
-~seen[other]`, 62 bundles at a time. Bundles are numbered by creation, so those alive lie in a window of words, and only that
-window is looked at. A contact is two links, one each way, next to each other in the pool: the other direction of link `l`
-is `l ^ 1`. Pools of links and deliveries have room for the worst case, which is known before the run; the full logs are
-grown between instants.
+Which node has which bundle is kept in words of bits, one row per node: what one node could offer another is what the
+one has and the other has not seen, 62 bundles at a time. Bundles are numbered by creation, so those alive lie in a
+window of words, and only that window is looked at. A contact is two links, one each way, next to each other in the pool:
+the other direction of link `l` is `l ^ 1`. Pools of links and deliveries have room for the worst case, which is known
+before the run; the full logs are grown between instants.
 """
 
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ LINK = np.dtype(
         ("heap", "i4"),  # place in the heap, or NONE
         ("previous", "i4"), ("next", "i4"),  # among the links of its sender, in the order in which contacts began
         ("lists", "i4"),  # lists received from the other side in this contact
+        ("gives", "i4"), ("reserved", "i4"),  # copies that go with a bundle, and what of them the sender misses (spray)
         ("entries", "i4"),  # subscriptions that the list it carries may tell of (DPSP)
     ],
     align=True,
@@ -47,18 +48,74 @@ NODE = np.dtype(
         ("used_bytes", "i8"), ("peak_bytes", "i8"),
         ("first", "i4"), ("last", "i4"),  # its links
         ("busy", "i4"),  # transfers it takes part in
+        ("missing", "i4"),  # bundles alive that it wants and has not seen
         ("stirred", "u1"),  # whether it is in line for a turn
         ("carries", "u1"),
     ],
     align=True,
 )  # fmt: skip
 
-CLOCK = np.dtype([("now_s", "f8"), ("key", "i8"), ("tick", "i8")], align=True)
-
-TALLY = np.dtype(
+CONTACT = np.dtype(
     [
-        ("payload_bytes", "i8"), ("control_bytes", "i8"), ("wasted_bytes", "i8"),
-        ("lists", "i8"),  # lists received
+        ("up_s", "f8"), ("down_s", "f8"),
+        ("a", "i4"), ("b", "i4"),
+        ("link", "i4"),  # its first link while it lasts
+        ("by_down", "i4"),  # in row i: the contact that ends as the i-th
+    ],
+    align=True,
+)  # fmt: skip
+
+BUNDLE = np.dtype(
+    [
+        ("created_s", "f8"), ("expires_s", "f8"),
+        ("size_bytes", "i8"), ("relays", "i8"),  # relays: copies that arrived somewhere
+        ("source", "i4"), ("channel", "i4"),
+        ("by_expiry", "i4"),  # in row i: the bundle that expires as the i-th
+    ],
+    align=True,
+)  # fmt: skip
+
+SUBSCRIPTION = np.dtype(
+    [
+        ("from_s", "f8"), ("to_s", "f8"),
+        ("node", "i4"), ("channel", "i4"),
+        ("by_end", "i4"),  # in row i: the subscription that ends as the i-th
+    ],
+    align=True,
+)  # fmt: skip
+
+WORD = np.dtype(
+    [
+        ("store", "i8"),
+        ("seen", "i8"),  # ever had, or was the source of
+        ("given", "i8"),  # delivered to the node's own subscriber
+        ("wanted", "i8"),  # born, and on a channel that the node has subscribed to now
+    ],
+    align=True,
+)  # fmt: skip
+
+LINK_WORD = np.dtype(
+    [
+        ("known", "i8"),  # no need to offer these to the receiver
+        ("told", "i8"),  # seen bundles in the list that the link carries
+    ],
+    align=True,
+)  # fmt: skip
+
+VIEW = np.dtype(
+    [
+        ("theirs", "f8"),  # of the receiver: wants the channel (1), hop count (DPSP), or predictability (PRoPHET)
+        ("mine", "f8"),  # the sender's own hop count or predictability, when it got that list
+        ("popularity", "f8"),  # subscriptions to the channel known to the sender then (DPSP)
+    ],
+    align=True,
+)  # fmt: skip
+
+ENTRY = np.dtype([("renewed", "i4"), ("hops", "i4")], align=True)  # renewed: how often, or NONE if not known
+
+RUN = np.dtype(
+    [
+        ("now_s", "f8"), ("key", "i8"), ("tick", "i8"),
         ("up", "i8"), ("down", "i8"),  # contacts begun and ended
         ("born", "i8"), ("expired", "i8"),  # bundles
         ("began", "i8"), ("ended", "i8"),  # subscriptions
@@ -67,7 +124,9 @@ TALLY = np.dtype(
         ("links", "i8"),  # in the heap
         ("free", "i8"),  # pairs of links not in use
         ("line", "i8"),  # nodes in line for a turn
-        ("deliveries", "i8"), ("transfers", "i8"), ("drops", "i8"),
+        ("payload_bytes", "i8"), ("control_bytes", "i8"), ("wasted_bytes", "i8"),
+        ("lists", "i8"),  # lists received
+        ("deliveries", "i8"), ("transfers", "i8"), ("drops", "i8"),  # rows written
     ],
     align=True,
 )  # fmt: skip
@@ -100,58 +159,29 @@ class Net(NamedTuple):
     """N nodes, B bundles, W words of bundles, C channels, S subscriptions, L links."""
 
     medium: Medium
-    clock: Records
-    tally: Records
-    # given
-    a: NDArray[np.int32]
-    b: NDArray[np.int32]
-    up_s: NDArray[np.float64]
-    down_s: NDArray[np.float64]
-    by_down: NDArray[np.int32]  # contacts in order of their end
-    source: NDArray[np.int32]
-    channel: NDArray[np.int32]
-    created_s: NDArray[np.float64]
-    expires_s: NDArray[np.float64]
-    size_bytes: NDArray[np.int64]
-    by_expiry: NDArray[np.int32]
-    subscriber: NDArray[np.int32]
-    subscribed: NDArray[np.int32]  # the channel of each subscription
-    from_s: NDArray[np.float64]
-    to_s: NDArray[np.float64]
-    by_end: NDArray[np.int32]  # subscriptions in order of their end
-    # who is who
+    run: Records  # [1]: where the run is, and what it has counted
+    contacts: Records
+    bundles: Records
+    subscriptions: Records
     nodes: Records
     links: Records
-    link_of: NDArray[np.int32]  # [contact]: its first link while it lasts
     free: NDArray[np.int32]  # stack of pairs of links
     heap: NDArray[np.int32]  # links by (when, sender, receiver)
     line: NDArray[np.int64]  # nodes in line for a turn, under their keys
     alive: NDArray[np.int64]  # [W]: born and not expired
-    # who has what, [N, W]
-    store: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    given: NDArray[np.int64]  # delivered to the node's own subscriber
-    wanted: NDArray[np.int64]  # born and on a channel that the node has subscribed to now
+    words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
     copies: NDArray[np.int16]  # [N, B], spray-and-wait only
-    # what is known of the other side, [L, ...]
-    known: NDArray[np.int64]  # [L, W]: no need to offer these to the receiver
-    told: NDArray[np.int64]  # [L, W]: seen bundles in the list that the link carries
-    row: NDArray[np.float64]  # [L, ...]: the rest of that list
-    theirs: NDArray[np.float64]  # [L, C]: of the receiver: wants it (1), hop count, or predictability
-    mine: NDArray[np.float64]  # [L, C]: the sender's own hop count or predictability, when it got that list
-    popularity: NDArray[np.float64]  # [L, C]
-    # subscriptions, and what nodes know of them
+    link_words: Records  # [L, W]
+    row: NDArray[np.float64]  # [L, ...]: the list that a link carries, but for what was seen
+    views: Records  # [L, C]: what the sender of a link knows of its receiver
     wants: NDArray[np.int16]  # [C, N]: subscriptions of the node to the channel
-    renewed: NDArray[np.int32]  # [N, S]: how often an entry known here was renewed, or NONE (DPSP)
-    distance: NDArray[np.int32]  # [N, S]: its hop count (DPSP)
+    entries: Records  # [N, S]: what a node knows of others' subscriptions (DPSP)
     predictability: NDArray[np.float64]  # [N, N + C] (PRoPHET)
     filter: NDArray[np.uint8]  # scratch: the bits of a Bloom filter
-    # what is counted
     deliveries: Records
     transfers: NDArray[np.int64]  # by outcome
     drops: NDArray[np.int64]  # by reason
-    relays: NDArray[np.int64]  # [B]
     transfer_log: Records
     drop_log: Records
 

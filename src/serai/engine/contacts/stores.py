@@ -13,13 +13,13 @@ def bit_of(bundle: int) -> int:
 @step
 def first_word(net: Net) -> int:
     """The first word that has a bundle alive."""
-    return int(net.tally[0].first) // BITS
+    return int(net.run[0].first) // BITS
 
 
 @step
 def end_word(net: Net) -> int:
     """The word after the last one that has a bundle born."""
-    return (int(net.tally[0].born) + BITS - 1) // BITS
+    return (int(net.run[0].born) + BITS - 1) // BITS
 
 
 @step
@@ -31,26 +31,26 @@ def bundle_at(word: int, bits: int) -> int:
 @step
 def use_bytes(net: Net, node: int, change: int) -> None:
     """A node's store holds so many bytes more (or less) from now on."""
-    who, now_s = net.nodes[node], net.clock[0].now_s
+    who, now_s = net.nodes[node], net.run[0].now_s
     who.stored_byte_s += who.used_bytes * (now_s - who.since_s)
     who.since_s = now_s
     who.used_bytes += change
     who.peak_bytes = max(who.peak_bytes, who.used_bytes)
-    net.tally[0].stored += 1 if change > 0 else -1
+    net.run[0].stored += 1 if change > 0 else -1
 
 
 @step
 def put(net: Net, node: int, bundle: int) -> None:
     """Store a bundle for which there is room."""
-    net.store[node, bundle // BITS] |= bit_of(bundle)
-    use_bytes(net, node, net.size_bytes[bundle])
+    net.words[node, bundle // BITS].store |= bit_of(bundle)
+    use_bytes(net, node, net.bundles[bundle].size_bytes)
 
 
 @step
 def take_out(net: Net, node: int, bundle: int, reason: int) -> None:
     """Remove a bundle from a node's store, and say why."""
-    net.store[node, bundle // BITS] &= ~bit_of(bundle)
-    use_bytes(net, node, -net.size_bytes[bundle])
+    net.words[node, bundle // BITS].store &= ~bit_of(bundle)
+    use_bytes(net, node, -net.bundles[bundle].size_bytes)
     note_drop(net, node, bundle, reason)
 
 
@@ -59,38 +59,38 @@ def note_drop(net: Net, node: int, bundle: int, reason: int) -> None:
     """Write down that a node has lost a bundle."""
     net.drops[reason] += 1
     if net.medium.full_log:
-        tally = net.tally[0]
-        row = net.drop_log[tally.drops]
-        row.time_s, row.bundle, row.node, row.reason = net.clock[0].now_s, bundle, node, reason
-        tally.drops += 1
+        run = net.run[0]
+        row = net.drop_log[run.drops]
+        row.time_s, row.bundle, row.node, row.reason = net.run[0].now_s, bundle, node, reason
+        run.drops += 1
 
 
 @step
 def note_delivery(net: Net, node: int, bundle: int) -> None:
     """Write down that a subscriber has got a bundle, unless it had it before or is its source."""
     word, bit = bundle // BITS, bit_of(bundle)
-    if net.given[node, word] & bit or net.source[bundle] == node:
+    if net.words[node, word].given & bit or net.bundles[bundle].source == node:
         return
-    net.given[node, word] |= bit
-    tally = net.tally[0]
-    row = net.deliveries[tally.deliveries]
-    row.time_s, row.bundle, row.node = net.clock[0].now_s, bundle, node
+    net.words[node, word].given |= bit
+    run = net.run[0]
+    row = net.deliveries[run.deliveries]
+    row.time_s, row.bundle, row.node = net.run[0].now_s, bundle, node
     row.hops = net.hops[node, bundle]
-    tally.deliveries += 1
+    run.deliveries += 1
 
 
 @step
 def note_transfer(net: Net, link: int, sent: int, outcome: int) -> None:
     """Write down how the transfer of a bundle on a link went, and how many bytes were sent."""
-    tally, at = net.tally[0], net.links[link]
+    run, at = net.run[0], net.links[link]
     net.transfers[outcome] += 1
-    tally.payload_bytes += sent
+    run.payload_bytes += sent
     if outcome == RELAYED:
-        net.relays[at.carries] += 1
+        net.bundles[at.carries].relays += 1
     elif outcome != UNFINISHED:
-        tally.wasted_bytes += sent
+        run.wasted_bytes += sent
     if net.medium.full_log:
-        row = net.transfer_log[tally.transfers]
-        row.start_s, row.end_s, row.bytes, row.bundle = at.start_s, net.clock[0].now_s, sent, at.carries
+        row = net.transfer_log[run.transfers]
+        row.start_s, row.end_s, row.bytes, row.bundle = at.start_s, net.run[0].now_s, sent, at.carries
         row.sender, row.receiver, row.outcome = at.sender, at.receiver, outcome
-        tally.transfers += 1
+        run.transfers += 1

@@ -12,9 +12,9 @@ def stir(net: Net, node: int) -> None:
     if who.stirred or who.first == NONE:
         return
     who.stirred = 1
-    tally = net.tally[0]
-    net.line[tally.line] = (key_in_slot(net.clock[0].key, node) << 31) | node
-    tally.line += 1
+    run = net.run[0]
+    net.line[run.line] = (key_in_slot(net.run[0].key, node) << 31) | node
+    run.line += 1
 
 
 @step
@@ -36,7 +36,7 @@ def stir_all(net: Net) -> None:
 @step
 def sort_line(net: Net) -> None:
     """Sort the line by the nodes' keys: Shell's method, in place."""
-    line, count = net.line, net.tally[0].line
+    line, count = net.line, net.run[0].line
     gap = 1
     while gap < count // 3:
         gap = 3 * gap + 1
