@@ -2,7 +2,7 @@
 
 Which node has which bundle is kept in words of bits, one row per node: what one node could offer another is what the
 one has and the other has not seen, 62 bundles at a time. Bundles are numbered by creation, so those alive lie in a
-window of words, and only that window is looked at. A contact is two links, one each way, next to each other in the pool:
+window of words, and only that window is looked at. A contact is two links, one each way, side by side in the pool:
 the other direction of link `l` is `l ^ 1`. Pools of links and deliveries have room for the worst case, which is known
 before the run; the full logs are grown between instants.
 """
