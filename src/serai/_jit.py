@@ -9,6 +9,7 @@ running. So the machine code of a module's kernels is kept in a folder named by 
 all of ours that it imports, directly or not: new source, new folder.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -117,11 +118,27 @@ def announced_compilation(group: str, stream: TextIO | None = None) -> Iterator[
     if kernels_are_warm(group):
         yield
         return
-    notice = "compiling kernels (once per version, about a minute) ..."
-    print(notice, file=stream or sys.stderr, flush=True)
-    yield
-    with suppress(OSError):  # then the notice comes once more; the run itself has succeeded
-        _marker(group).touch()
+    with _alone(group):  # another process may be compiling them: then wait, and load what it made
+        if not kernels_are_warm(group):
+            notice = "compiling kernels (once per version, about a minute) ..."
+            print(notice, file=stream or sys.stderr, flush=True)
+        yield
+        with suppress(OSError):  # then the notice comes once more; the run itself has succeeded
+            _marker(group).touch()
+
+
+@contextmanager
+def _alone(group: str) -> Iterator[None]:
+    """Hold the lock of a group of kernels; where there can be none, every process compiles for itself."""
+    try:
+        lock = _marker(group).with_suffix(".lock").open("w")
+    except OSError:
+        yield
+        return
+    with lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _marker(group: str) -> Path:

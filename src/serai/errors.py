@@ -20,6 +20,10 @@ class BadInput(SeraiError):  # noqa: N818 - what happened, in the words of the u
     """Something given by the user cannot be used; the message says what, where and what is allowed."""
 
 
+class CannotRun(SeraiError):  # noqa: N818 - what happened, in the words of the user
+    """This machine or cluster cannot do the work now; the message says why, and what to do about it."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in a scenario: the dotted key, what is wrong with it, and where that was written."""

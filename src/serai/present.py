@@ -29,7 +29,7 @@ def seeds_of(count: int) -> str:
 
 # One run
 
-_RUN_LINES: Final = (
+_FIELD_LINES: Final = (
     ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted"),
     ("delay", "{mean_delay_s} s", "median {median_delay_s} s, 95 % within {p95_delay_s} s"),
     (
@@ -43,6 +43,8 @@ _RUN_LINES: Final = (
     ("fairness", "{fairness_communities}", "over communities (Jain)"),
     ("dropped", "{dropped}", "{causes}"),
 )
+_LINES_OF: Final = {"field": _FIELD_LINES}
+"""What is shown of a run, for each kind of network: name, value, remark, with metrics in braces."""
 _CEILING_LINES: Final = (
     ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
     ("", "{ceiling_community}", "if every contact with its community did"),
@@ -51,14 +53,14 @@ _CEILING_LINES: Final = (
 _RATIOS: Final = ("delivery_ratio", "ceiling_direct", "ceiling_community", "ceiling_epidemic")
 
 
-def measured(metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
+def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
     """The metrics that most people look for first."""
     shown = {name: _percent(value) if name in _RATIOS else _number(value) for name, value in metrics.items()}
     drops = {name.removeprefix("drops_"): value for name, value in metrics.items() if name.startswith("drops_")}
     shown["dropped"] = _number(sum(drops.values()))
     shown["causes"] = " · ".join(f"{cause} {count:,}" for cause, count in drops.items())
     shown["how"] = "simulated" if until_death else "extrapolated to the first death"
-    lines = _RUN_LINES + (_CEILING_LINES if ceiling else ())
+    lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ())
     return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in _filled(lines, shown))
 
 

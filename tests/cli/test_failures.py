@@ -54,7 +54,7 @@ def test_what_the_machine_cannot_do_is_no_bug(
 
 
 def test_ctrl_c_while_writing_leaves_no_folder(serai: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serai.log.json.dumps", raises(KeyboardInterrupt()))  # after the tables, before run.json
+    monkeypatch.setattr("serai.log.folder.json.dumps", raises(KeyboardInterrupt()))  # after the tables, before run.json
     answer = serai("run", "ced", *SMALL, "--out", "out")
     assert answer.code == 130
     assert "Traceback" not in answer.err

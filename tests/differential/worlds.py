@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from serai._jit import announced_compilation
 from serai.engine.field.state import DROPS, TRANSFERS
 from serai.log import OUTCOMES, FullLog, Ledger
 from serai.scenario import FieldScenario
@@ -143,7 +144,8 @@ def build_scenario(world: World, slots: int, protocol: dict[str, Any], **section
 
 def product_records(world: World, scenario: FieldScenario, key: int) -> Records:
     """What the compiled protocol does in the world, with the full log."""
-    ledger, full = run_protocol(world, scenario, key, True)
+    with announced_compilation(scenario.protocol.name):  # two test processes need not compile the same twice
+        ledger, full = run_protocol(world, scenario, key, True)
     assert full is not None
     return as_records(ledger, full)
 

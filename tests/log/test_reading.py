@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from serai.errors import BadInput
-from serai.log import _digest, read_run, write_run
+from serai.log import read_run, write_run
+from serai.log.folder import _digest
 from serai.schemas import LOG_VERSION
 from tests.log import hand_made
 

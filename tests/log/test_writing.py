@@ -150,7 +150,7 @@ def test_no_permission_found_late(tmp_path, monkeypatch):
     def forbidden(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(serai.log, "_write_files", forbidden)
+    monkeypatch.setattr(serai.log.folder, "_write_files", forbidden)
     with pytest.raises(BadInput, match="no permission to write there; choose another place"):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == []
@@ -166,7 +166,7 @@ TABLES = 9
 )
 @pytest.mark.parametrize("table", [1, 5, TABLES])
 def test_a_failure_leaves_nothing(failure, table, tmp_path, monkeypatch):
-    write_table, written = serai.log._write_table, []
+    write_table, written = serai.log.folder._write_table, []
 
     def fail_at_last(*arguments):
         written.append(arguments)
@@ -174,14 +174,14 @@ def test_a_failure_leaves_nothing(failure, table, tmp_path, monkeypatch):
             raise failure
         return write_table(*arguments)
 
-    monkeypatch.setattr(serai.log, "_write_table", fail_at_last)
+    monkeypatch.setattr(serai.log.folder, "_write_table", fail_at_last)
     with pytest.raises(type(failure)):
         write_run(hand_made.lively(), tmp_path / "a" / "run")
     assert left_in(tmp_path) == []
 
 
 def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(serai.log, "_description", lambda run: {"seed": float("nan")})
+    monkeypatch.setattr(serai.log.field, "_description", lambda run: {"seed": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == []
@@ -189,20 +189,20 @@ def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
 
 def test_an_empty_folder_survives_a_failure(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
-    monkeypatch.setattr(serai.log, "_tables_of", lambda run: 1 / 0)
+    monkeypatch.setattr(serai.log.field, "_tables_of", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == ["run"]
 
 
 def test_nothing_is_at_its_place_before_all_is_written(tmp_path, monkeypatch):
-    write_files = serai.log._write_files
+    write_files = serai.log.folder._write_files
 
-    def look(run, folder):
-        write_files(run, folder)
+    def look(description, tables, folder):
+        write_files(description, tables, folder)
         assert not (tmp_path / "run").exists()
 
-    monkeypatch.setattr(serai.log, "_write_files", look)
+    monkeypatch.setattr(serai.log.folder, "_write_files", look)
     write_run(hand_made.lively(), tmp_path / "run")
     assert (tmp_path / "run" / "run.json").exists()
 
@@ -213,7 +213,7 @@ import serai.log
 from tests.log import hand_made
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
-write_table = serai.log._write_table
+write_table = serai.log.folder._write_table
 
 def slowly(table, path):
     answer = write_table(table, path)
@@ -221,7 +221,7 @@ def slowly(table, path):
     time.sleep(60)
     return answer
 
-serai.log._write_table = slowly
+serai.log.folder._write_table = slowly
 serai.log.write_run(hand_made.lively(), sys.argv[1])
 """
 

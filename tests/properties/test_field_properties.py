@@ -10,7 +10,7 @@ from hypothesis import given
 
 import serai
 from serai.protocols import PROTOCOLS
-from serai.scenario import Scenario
+from serai.scenario import FieldScenario
 from serai.simulation.field import run_protocol
 from serai.world import World
 from serai.world.field import Grid
@@ -265,8 +265,8 @@ def contents(table: Any) -> Any:
 # --- Seeds --------------------------------------------------------------------------------------------------
 
 
-def a_scenario(protocol: str) -> Scenario:
-    return Scenario.model_validate(
+def a_scenario(protocol: str) -> FieldScenario:
+    return FieldScenario.model_validate(
         {
             "duration": "400 s",
             "field": {"width": "90 m", "height": "70 m", "cells": [9, 7]},

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,25 @@ def test_the_notice_comes_once(cold: Path) -> None:
     assert said.getvalue().splitlines() == ["compiling kernels (once per version, about a minute) ..."]
     assert kernels_are_warm("ced")
     assert not kernels_are_warm("cet")
-    assert [path.name for path in cold.glob("*/*")] == ["ced.compiled"]
+    assert sorted(path.name for path in cold.glob("*/*")) == ["ced.compiled", "ced.lock"]
+
+
+def test_two_processes_do_not_compile_the_same_at_once(cold: Path) -> None:
+    order = []
+
+    def second() -> None:
+        with announced_compilation("ced", said):
+            order.append("second")
+
+    said = io.StringIO()
+    other = threading.Thread(target=second)
+    with announced_compilation("ced", said):
+        other.start()
+        time.sleep(0.2)
+        order.append("first")
+    other.join()
+    assert order == ["first", "second"]
+    assert said.getvalue().count("compiling") == 1
 
 
 def test_the_notice_goes_to_stderr(cold: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,17 +65,25 @@ def run(
     if out is not None:
         check_out(out)
     loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
-    result = simulate(loaded, seed=seed, full_log=full_log, until_death=until_death)
-    metrics = measure(result, ceiling=ceiling).as_dict()
+    _check_field_options(loaded.network, {"--full-log": full_log, "--until-death": until_death, "--ceiling": ceiling})
+    how: dict[str, Any] = {"full_log": full_log, "until_death": until_death} if loaded.network == "field" else {}
+    result = simulate(loaded, seed=seed, **how)
+    metrics = measure(result, **({"ceiling": True} if ceiling else {})).as_dict()
     if out is not None:
         write_run(result, out)
     if as_json:
         print_json(metrics)
     else:
         print(f"{loaded.protocol.name.upper()} · seed {seed} · {loaded.in_one_line()}\n")
-        print(measured(metrics, until_death, ceiling))
+        print(measured(loaded.network, metrics, until_death, ceiling))
         if out is not None:
             print(f"\nwritten to {out}")
+
+
+def _check_field_options(network: str, options: dict[str, bool]) -> None:
+    """Refuse what only a run in a field can do."""
+    if network != "field" and (asked := [option for option, is_set in options.items() if is_set]):
+        raise BadInput(f"{' and '.join(asked)}: only for runs in a field, and this scenario is of kind {network!r}")
 
 
 @contextmanager
