@@ -25,8 +25,8 @@ from serai.scenario.section import (
 )
 from serai.units import (
     TIME,
-    Bits,
     BitsPerSecond,
+    Bytes,
     Metres,
     MetresPerSecond,
     Seconds,
@@ -147,8 +147,8 @@ class NodeSection(Section):
         "all",
         description='Who carries what he has not subscribed to: everybody, or only "others" than sources and sinks.',
     )
-    store_bits: Bits = Field(
-        160_000_000, ge=0, le=1 << 62, alias="store", description="How much a node can hold, its own bundles included."
+    store_bytes: Bytes = Field(
+        20_000_000, ge=0, le=1 << 60, alias="store", description="How much a node can hold, its own bundles included."
     )
     when_full: Literal["refuse", "oldest", "soonest"] = Field(
         "oldest",
@@ -200,11 +200,11 @@ class BundleSection(Section):
         "poisson", description='At random times (a Poisson process), or "regular"ly, one interval after the other.'
     )
     quiet_s: Seconds = Field(0.0, ge=0, alias="quiet", description="Nothing is published in this last part of the run.")
-    size_min_bits: Bits = Field(
-        8_000, ge=8, le=1 << 50, alias="size_min", description="A bundle is at least this large."
+    size_min_bytes: Bytes = Field(
+        1_000, ge=1, le=1 << 50, alias="size_min", description="A bundle is at least this large."
     )
-    size_max_bits: Bits = Field(
-        360_000, ge=8, le=1 << 50, alias="size_max", description="A bundle is at most this large."
+    size_max_bytes: Bytes = Field(
+        45_000, ge=1, le=1 << 50, alias="size_max", description="A bundle is at most this large."
     )
     sizes: Literal["log-uniform", "uniform"] = Field(
         "log-uniform", description="Sizes between the two: as many from 1 to 2 kB as from 10 to 20 kB, or all alike."
@@ -218,8 +218,8 @@ class BundleSection(Section):
 
     def clashes(self) -> Iterator[Clash]:
         """Sizes the wrong way round; what a file says already."""
-        if self.size_min_bits > self.size_max_bits:
-            problem = f"size_min ({self.size_min_bits} bit) is above size_max ({self.size_max_bits} bit)"
+        if self.size_min_bytes > self.size_max_bytes:
+            problem = f"size_min ({self.size_min_bytes:,} byte) is above size_max ({self.size_max_bytes:,} byte)"
             yield Clash(("size_min", "size_max"), problem)
         if self.file is not None:
             for name, field in type(self).model_fields.items():

@@ -68,7 +68,7 @@ def medium_of(scenario: ContactsScenario, seed: int, full_log: bool) -> Medium:
     return Medium(
         rate_bps=scenario.radio.rate_bps,
         duration_s=scenario.duration_s,
-        capacity_bytes=scenario.nodes.store_bits // 8,
+        capacity_bytes=scenario.nodes.store_bytes,
         when_full=WHEN_FULL.index(scenario.nodes.when_full),
         single=scenario.radio.single,
         step_s=scenario.step_s,

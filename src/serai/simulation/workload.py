@@ -98,12 +98,12 @@ def births(scenario: ContactsScenario, seed: int) -> Floats:
 
 def sizes(scenario: ContactsScenario, count: int, seed: int) -> NDArray[np.int64]:
     """The size of each bundle in bytes."""
-    least, most = scenario.bundles.size_min_bits / 8, scenario.bundles.size_max_bits / 8
+    least, most = float(scenario.bundles.size_min_bytes), float(scenario.bundles.size_max_bytes)
     draws = stream(seed, SIZES).random(count)
     drawn = (
         least * (most / least) ** draws if scenario.bundles.sizes == "log-uniform" else least + (most - least) * draws
     )
-    return np.maximum(np.rint(drawn), 1).astype(np.int64)
+    return np.rint(drawn).astype(np.int64)
 
 
 def _from_file(scenario: ContactsScenario, nodes: NodeNames, found: Messages) -> Published:

@@ -32,7 +32,8 @@ def read(tmp_path: Path, text: str, form: str) -> ContactTrace | TrackTrace | No
     try:
         return read_trace(path, form)
     except BadInput as error:
-        assert "no contact in it" in str(error) or "no movement in it" in str(error)
+        if "no contact in it" not in str(error):
+            raise
         return None
 
 
