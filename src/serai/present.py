@@ -43,14 +43,34 @@ _FIELD_LINES: Final = (
     ("fairness", "{fairness_communities}", "over communities (Jain)"),
     ("dropped", "{dropped}", "{causes}"),
 )
-_LINES_OF: Final = {"field": _FIELD_LINES}
+_CONTACTS_LINES: Final = (
+    ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted"),
+    ("delay", "{mean_delay_s} s", "median {median_delay_s} s, 95 % within {p95_delay_s} s"),
+    ("hops", "{mean_hops}", "from the source to a subscriber"),
+    ("copies", "{copies_per_bundle}", "per bundle; {transfers_relayed} transfers over {contacts} contacts"),
+    ("wasted", "{transfers_wasted}", "transfers: {fates}"),
+    ("on air", "{bytes_per_delivery} B", "per delivery; lists are {control_share} of all bytes"),
+    ("store", "{store_mean_bytes} B", "on average, {store_peak_bytes} at most"),
+    ("fairness", "{fairness_subscribers}", "over subscribers, {fairness_channels} over channels (Jain)"),
+    ("", "{worst_tenth_ratio}", "delivered to the worst served tenth of subscribers"),
+    ("dropped", "{dropped}", "{causes}"),
+)
+_LINES_OF: Final = {"field": _FIELD_LINES, "contacts": _CONTACTS_LINES}
 """What is shown of a run, for each kind of network: name, value, remark, with metrics in braces."""
 _CEILING_LINES: Final = (
     ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
     ("", "{ceiling_community}", "if every contact with its community did"),
     ("", "{ceiling_epidemic}", "if subscribers carried everything everywhere"),
 )
-_RATIOS: Final = ("delivery_ratio", "ceiling_direct", "ceiling_community", "ceiling_epidemic")
+_RATIOS: Final = (
+    "delivery_ratio",
+    "ceiling_direct",
+    "ceiling_community",
+    "ceiling_epidemic",
+    "control_share",
+    "worst_tenth_ratio",
+)
+_WASTED: Final = ("duplicate", "refused", "late", "broken")
 
 
 def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
@@ -59,6 +79,9 @@ def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: 
     drops = {name.removeprefix("drops_"): value for name, value in metrics.items() if name.startswith("drops_")}
     shown["dropped"] = _number(sum(drops.values()))
     shown["causes"] = " · ".join(f"{cause} {count:,}" for cause, count in drops.items())
+    fates = {fate: metrics[f"transfers_{fate}"] for fate in _WASTED if f"transfers_{fate}" in metrics}
+    shown["transfers_wasted"] = _number(sum(fates.values()))
+    shown["fates"] = " · ".join(f"{fate} {count:,}" for fate, count in fates.items())
     shown["how"] = "simulated" if until_death else "extrapolated to the first death"
     lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ())
     return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in _filled(lines, shown))

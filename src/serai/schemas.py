@@ -165,5 +165,23 @@ METRICS = pa.schema(
 )
 """One row per run in a field; `serai.metrics.DEFINITIONS` explains each column. Null: the run has no such metric."""
 
-METRICS_OF = {"field": METRICS}
+CONTACTS_METRICS = pa.schema(
+    [
+        *_always(pa.string(), "protocol"),
+        *_always(pa.int64(), "seed", "nodes", "contacts", "bundles", "wanted_pairs", "delivered_pairs"),
+        *_where_defined("delivery_ratio", "mean_delay_s", "median_delay_s", "p95_delay_s", "mean_hops"),
+        *_where_defined("copies_per_bundle", "transmissions_per_delivery"),
+        *_always(pa.int64(), "payload_bytes", "control_bytes", "wasted_bytes"),
+        *_where_defined("control_share", "bytes_per_delivery"),
+        *_always(pa.int64(), "lists", "transfers_relayed", "transfers_duplicate", "transfers_refused"),
+        *_always(pa.int64(), "transfers_late", "transfers_broken", "transfers_unfinished"),
+        *_always(pa.int64(), "drops_expired", "drops_evicted", "drops_full"),
+        *_where_defined("store_mean_bytes"),
+        *_always(pa.int64(), "store_peak_bytes"),
+        *_where_defined("fairness_channels", "fairness_subscribers", "worst_tenth_ratio", "starved_subscribers"),
+    ]
+)
+"""One row per run of an opportunistic network; `serai.metrics.contacts.DEFINITIONS` explains each column."""
+
+METRICS_OF = {"field": METRICS, "contacts": CONTACTS_METRICS}
 """The schema of a row of metrics, for each kind of network."""

@@ -65,8 +65,11 @@ def run(
     if out is not None:
         check_out(out)
     loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
-    _check_field_options(loaded.network, {"--full-log": full_log, "--until-death": until_death, "--ceiling": ceiling})
-    how: dict[str, Any] = {"full_log": full_log, "until_death": until_death} if loaded.network == "field" else {}
+    in_a_field = {"--until-death": until_death, "--ceiling": ceiling}
+    with_a_log = {} if loaded.network == "contacts" else {"--full-log": full_log}
+    _check_field_options(loaded.network, with_a_log | in_a_field)
+    how: dict[str, Any] = {"full_log": full_log} if loaded.network in ("field", "contacts") else {}
+    how |= {"until_death": until_death} if loaded.network == "field" else {}
     result = simulate(loaded, seed=seed, **how)
     metrics = measure(result, **({"ceiling": True} if ceiling else {})).as_dict()
     if out is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from serai.log import Run
-from serai.metrics import field
+from serai.metrics import contacts, field
 from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
+from serai.simulation.contacts import ContactsRun
 
 __all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "jain", "measure"]
 
@@ -16,4 +17,4 @@ def measure(run: Any, **options: Any) -> Any:
     return _MEASURE[type(run)](run, **options)
 
 
-_MEASURE: dict[type, Any] = {Run: field.measure_field}
+_MEASURE: dict[type, Any] = {Run: field.measure_field, ContactsRun: contacts.measure_contacts}

@@ -334,6 +334,8 @@ def give_births(net: Net, rules: Rules) -> None:
         if make_room(net, source, net.bundles[bundle].size_bytes):
             put(net, source, bundle)
             stir(net, source)
+            if net.medium.single and rules.wanted_first:
+                stir_neighbours(net, source)  # they may ask for it before it is offered
         else:
             note_drop(net, source, bundle, FULL)
 
