@@ -36,15 +36,6 @@ from serai.units import (
 _MOST_BUNDLES = 10_000_000
 _MOST_NODES = 1_000_000
 _MOST_CHANNELS = 1_000_000
-_ONLY_WITH = {  # settings of the movement that not every model has
-    "start": ("random-waypoint",),
-    "leg_min": ("random-walk", "levy-walk"),
-    "leg_max": ("random-walk", "levy-walk"),
-    "leg_exponent": ("levy-walk",),
-    "pause_exponent": ("levy-walk",),
-    "homes": ("community",),
-    "home_share": ("community",),
-}
 
 
 class ContactSection(Section):
@@ -122,17 +113,13 @@ class MovementSection(Section):
     home_share: float = Field(0.8, ge=0, le=1, description="Community: how often a leg leads home.")
 
     def clashes(self) -> Iterator[Clash]:
-        """Ranges the wrong way round, settings of another model."""
+        """Ranges the wrong way round."""
         for name, unit in (("speed", "mps"), ("pause", "s"), ("leg", "m")):
             least, most = (getattr(self, f"{name}_{end}_{unit}") for end in ("min", "max"))
             if least > most:
                 yield Clash((f"{name}_min", f"{name}_max"), f"{name}_min ({least:g}) is above {name}_max ({most:g})")
-        for field in self.model_fields_set:
-            key = type(self).model_fields[field].alias or field
-            if self.model not in _ONLY_WITH.get(key, (self.model,)):
-                yield Clash((key, "model"), f"only used with model = {' or '.join(map(repr, _ONLY_WITH[key]))}")
         if self.model == "levy-walk" and self.pause_min_s == 0 < self.pause_max_s:
-            yield Clash(("pause_min", "model"), "must be above 0 in a Levy walk, whose pauses follow a power law")
+            yield Clash(("pause_min", "model"), "a Levy walk needs a pause_min above 0: its pauses follow a power law")
 
 
 class NodeSection(Section):
@@ -217,14 +204,10 @@ class BundleSection(Section):
     )
 
     def clashes(self) -> Iterator[Clash]:
-        """Sizes the wrong way round; what a file says already."""
+        """Sizes the wrong way round."""
         if self.size_min_bytes > self.size_max_bytes:
             problem = f"size_min ({self.size_min_bytes:,} byte) is above size_max ({self.size_max_bytes:,} byte)"
             yield Clash(("size_min", "size_max"), problem)
-        if self.file is not None:
-            for name, field in type(self).model_fields.items():
-                if name in self.model_fields_set and name not in ("file", "lifetime_s"):
-                    yield Clash((field.alias or name, "file"), "leave it out: the file says what is published")
 
 
 class InterestSection(Section):
@@ -334,8 +317,6 @@ class ContactsScenario(Scenario):
         traced = self.contacts.source == "trace"
         if traced and "count" in self.nodes.model_fields_set:
             yield Clash(("nodes.count", "contacts.source"), "leave it out: the trace says how many nodes there are")
-        if traced and self.movement.model_fields_set:
-            yield Clash(("contacts.source", "movement"), "with a trace, [movement] is not used; leave it out")
         for role in ("sources", "sinks"):
             number = getattr(self.nodes, role)
             if not traced and number is not None and number > self.nodes.count:
@@ -355,16 +336,11 @@ class ContactsScenario(Scenario):
         data = super().as_written()
         traced = self.contacts.source == "trace"
         if traced:
-            del data["movement"], data["nodes"]["count"]
+            del data["nodes"]["count"]
         else:
             data["contacts"] = {"source": "movement"}
-            data["movement"] = {
-                key: value
-                for key, value in data["movement"].items()
-                if self.movement.model in _ONLY_WITH.get(key, (self.movement.model,))
-            }
+        if traced and self.movement == MovementSection():
+            del data["movement"]
         if self.subscriptions.where is None:
             del data["events"]
-        if self.bundles.file is not None:
-            data["bundles"] = {key: data["bundles"][key] for key in ("lifetime", "file")}
         return data

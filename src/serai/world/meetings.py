@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
+from serai._jit import kernel, rule, step
 from serai.errors import BadInput
 from serai.world.contacts import with_room, within_range
 from serai.world.field import Floats, Numbers
@@ -155,18 +155,8 @@ def _find_meetings(journeys: Journeys, range_m: float, duration_s: float, window
         begin_s, end_s = window * window_s, min((window + 1) * window_s, duration_s)
         for node in range(count):
             _draw_box(journeys, search, node, begin_s, end_s)
-        cells = _sort_into_cells(search.box, range_m)
-        for cell in range(cells.start.size - 1):
-            for i in range(cells.start[cell], cells.start[cell + 1]):
-                for j in range(i + 1, cells.start[cell + 1]):
-                    a, b = cells.nodes[i], cells.nodes[j]
-                    if _is_their_cell(cells, cell, a, b) and _boxes_near(search.box, a, b, range_m):
-                        rows, found = _compare(journeys, search, (a, b), range_m, begin_s, end_s, rows, found)
-        for a in cells.wide:
-            for b in range(count):
-                if (b > a or cells.span[b, 0] >= 0) and _boxes_near(search.box, a, b, range_m):
-                    pair = (min(a, b), max(a, b))
-                    rows, found = _compare(journeys, search, pair, range_m, begin_s, end_s, rows, found)
+        for pair in _pairs_near(search.box, range_m):
+            rows, found = _compare(journeys, search, (pair[0], pair[1]), range_m, begin_s, end_s, rows, found)
         for node in range(count):
             _move_on(journeys, search, node, end_s)
     for row in range(found):
@@ -175,13 +165,13 @@ def _find_meetings(journeys: Journeys, range_m: float, duration_s: float, window
     return rows[:found]
 
 
-@rule
+@step
 def _segment_end(tracks: Tracks, node: int, segment: int) -> float:
     """When a segment ends; the one before the first point is numbered one less than that point."""
     return np.inf if segment + 1 >= tracks.start[node + 1] else tracks.time_s[segment + 1]
 
 
-@rule
+@step
 def _is_here(journeys: Journeys, node: int, segment: int) -> bool:
     """Whether anybody knows where a node is on a segment."""
     tracks = journeys.tracks
@@ -191,7 +181,7 @@ def _is_here(journeys: Journeys, node: int, segment: int) -> bool:
     return bool(tracks.time_s[segment + 1] - tracks.time_s[segment] <= journeys.gap_s)
 
 
-@rule
+@step
 def _place(tracks: Tracks, node: int, segment: int, time_s: float) -> tuple[float, float]:
     """Where a node is at a time on a segment; exactly at its turning points, so that segments agree about them."""
     first, last = tracks.start[node], tracks.start[node + 1] - 1
@@ -207,7 +197,7 @@ def _place(tracks: Tracks, node: int, segment: int, time_s: float) -> tuple[floa
     return x0 + (tracks.x_m[after] - x0) * share, y0 + (tracks.y_m[after] - y0) * share
 
 
-@rule
+@step
 def _draw_box(journeys: Journeys, search: _Search, node: int, begin_s: float, end_s: float) -> None:
     """Find the segment of a node at the start of the window, and the box of all places it is at in it."""
     tracks, box = journeys.tracks, search.box[node]
@@ -232,14 +222,14 @@ def _draw_box(journeys: Journeys, search: _Search, node: int, begin_s: float, en
         segment += 1
 
 
-@rule
+@step
 def _stretch(box: Floats, x: float, y: float) -> None:
     """Make a box hold a point."""
     box[0], box[1] = min(box[0], x), min(box[1], y)
     box[2], box[3] = max(box[2], x), max(box[3], y)
 
 
-@rule
+@step
 def _move_on(journeys: Journeys, search: _Search, node: int, end_s: float) -> None:
     """Remember where a node is at the end of the window."""
     tracks, segment = journeys.tracks, search.segment[node]
@@ -307,13 +297,36 @@ def _fill_cells(span: Numbers, start: NDArray[np.int64], nodes: Numbers, columns
 
 
 @rule
+def _pairs_near(box: Floats, range_m: float) -> Numbers:
+    """The pairs of nodes, the lower first, whose boxes come within range of each other."""
+    cells = _sort_into_cells(box, range_m)
+    pairs = np.empty((1024, 2), np.int32)
+    count = 0
+    for cell in range(cells.start.size - 1):
+        for i in range(cells.start[cell], cells.start[cell + 1]):
+            for j in range(i + 1, cells.start[cell + 1]):
+                a, b = cells.nodes[i], cells.nodes[j]
+                if _is_their_cell(cells, cell, a, b) and _boxes_near(box, a, b, range_m):
+                    pairs = with_room(pairs, count)
+                    pairs[count, 0], pairs[count, 1] = a, b
+                    count += 1
+    for a in cells.wide:
+        for b in range(box.shape[0]):
+            if (b > a or cells.span[b, 0] >= 0) and _boxes_near(box, a, b, range_m):
+                pairs = with_room(pairs, count)
+                pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
+                count += 1
+    return pairs[:count]
+
+
+@step
 def _is_their_cell(cells: _Cells, cell: int, a: int, b: int) -> bool:
     """Whether a cell is the one, of all that two nodes share, in which they are compared."""
     column, row = max(cells.span[a, 0], cells.span[b, 0]), max(cells.span[a, 1], cells.span[b, 1])
     return bool(cell == row * cells.columns + column)
 
 
-@rule
+@step
 def _boxes_near(box: Floats, a: int, b: int, range_m: float) -> bool:
     """Whether two boxes come within range; rounding must not lose anybody."""
     dx = max(box[a, 0] - box[b, 2], box[b, 0] - box[a, 2], 0.0)
@@ -366,7 +379,7 @@ def _compare(
     return rows, found
 
 
-@rule
+@step
 def _running_contact(newest: NDArray[np.int64], rows: Floats, a: int, b: int) -> int:
     """The row of the contact between two nodes that goes on; -1 if none does."""
     row = int(newest[a])
@@ -375,7 +388,7 @@ def _running_contact(newest: NDArray[np.int64], rows: Floats, a: int, b: int) ->
     return row
 
 
-@rule
+@step
 def _begin_contact(newest: NDArray[np.int64], rows: Floats, pair: tuple[int, int], row: int, time_s: float) -> None:
     """Write down that two nodes have come within range, as the newest contact of the first."""
     rows[row, 0], rows[row, 1] = pair
@@ -383,7 +396,7 @@ def _begin_contact(newest: NDArray[np.int64], rows: Floats, pair: tuple[int, int
     newest[pair[0]] = row
 
 
-@rule
+@step
 def _end_contact(newest: NDArray[np.int64], rows: Floats, a: int, row: int, time_s: float) -> None:
     """Write down that two nodes have lost each other, and take the contact from the chain of those that go on."""
     rows[row, 3] = time_s
