@@ -177,10 +177,10 @@ def wanted_pairs(run: ContactsRun) -> Pairs:
     row = np.repeat(np.arange(len(start)), end - start)
     within = np.arange(len(row)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
     bundle, node = by_channel[start[row] + within], subscriptions.node[row]
-    born_s = bundles.created_s[bundle]
-    over_s = np.minimum(born_s + bundles.lifetime_s[bundle], run.scenario.duration_s)
-    meet = np.maximum(born_s, subscriptions.from_s[row]) < np.minimum(over_s, subscriptions.to_s[row])
-    meet &= (bundles.source[bundle] != node) & (born_s <= run.scenario.duration_s)
+    born_s, over_s = bundles.created_s[bundle], (bundles.created_s + bundles.lifetime_s)[bundle]
+    since_s = np.maximum(born_s, subscriptions.from_s[row])
+    meet = (since_s < np.minimum(over_s, subscriptions.to_s[row])) & (since_s <= run.scenario.duration_s)
+    meet &= bundles.source[bundle] != node
     meet[meet] &= _matching(run, bundle[meet], node[meet])
     pair = np.unique(bundle[meet].astype(np.int64) * run.world.nodes + node[meet])
     return Pairs((pair // run.world.nodes).astype(np.int32), (pair % run.world.nodes).astype(np.int32))

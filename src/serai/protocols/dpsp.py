@@ -61,9 +61,6 @@ class Settings(RouterSettings):
     renewal: float = setting(
         0.9, gt=0, le=1, description="A subscriber renews its entry after this part of the entry's lifetime."
     )
-    wanted_first: bool = setting(
-        False, description="Bundles that the neighbour has subscribed to go before all others, whatever their priority."
-    )
 
     @field_validator("filters", "priorities", mode="before")
     @classmethod

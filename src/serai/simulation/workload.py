@@ -110,7 +110,7 @@ def _from_file(scenario: ContactsScenario, nodes: NodeNames, found: Messages) ->
     """The messages of a file that are published in the time of the run; one to a node is on a channel of its own."""
     file, begin_s = scenario.bundles.file, scenario.contacts.begin_s
     time_s = found.time_s - begin_s
-    inside = np.flatnonzero((time_s >= 0) & (time_s < scenario.duration_s)).tolist()
+    inside = np.flatnonzero((time_s >= 0) & (time_s <= scenario.duration_s)).tolist()
     if not inside:
         last_s = f"{found.time_s[0]:g} to {found.time_s[-1]:g} s"
         raise BadInput(f"{file}: its messages, from {last_s}, are all outside the run ({begin_s:g} s and on)")
