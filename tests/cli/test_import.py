@@ -13,7 +13,10 @@ from serai.simulation.contacts import find_meetings
 Run = Callable[..., Any]
 FILES = Path(__file__).parents[1] / "world" / "traces" / "files"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
-TRACES = ["one-contacts.txt", "crawdad.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx", "movebank.csv", "fcd.xml"]  # fmt: skip
+TRACES = (
+    "one-contacts.txt", "crawdad.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx",
+    "movebank.csv", "fcd.xml",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRACES)

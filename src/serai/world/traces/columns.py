@@ -12,6 +12,7 @@ from serai.world.field import Floats, Numbers
 from serai.world.traces.words import Flags
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_SHORTEST_DATE = len("2026-05-01 08:00:00")
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 
 
@@ -23,21 +24,28 @@ def texts(values: list[str]) -> Any:
 def numbers_of(column: Any) -> Floats:
     """A column of texts as numbers; NaN where one is none."""
     bare = pc.utf8_trim_whitespace(column)
-    fine = pc.match_substring_regex(bare, _NUMBER)
-    plain = pc.replace_substring_regex(pc.if_else(fine, bare, "nan"), r"^\+", "")
-    return np.array(pc.cast(plain, pa.float64()).to_numpy())
+    try:  # nearly always all of them are numbers, or empty
+        return np.array(pc.cast(pc.if_else(pc.equal(bare, ""), "nan", bare), pa.float64()).to_numpy())
+    except pa.ArrowInvalid:
+        fine = pc.match_substring_regex(bare, _NUMBER)
+        plain = pc.replace_substring_regex(pc.if_else(fine, bare, "nan"), r"^\+", "")
+        return np.array(pc.cast(plain, pa.float64()).to_numpy())
 
 
 def seconds_of(column: Any) -> tuple[Floats, Flags]:
     """A column of dates (without a zone: UTC) as seconds since 1970, and which of them are dates."""
-    fine = pc.match_substring_regex(column, _DATE)
-    try:
-        plain = pc.replace_substring_regex(pc.if_else(fine, column, "1970-01-01 00:00:00"), "Z$", "")
-        micros = pc.cast(pc.cast(plain, pa.timestamp("us")), pa.int64())
-        return np.array(micros.to_numpy()) / 1e6, np.array(fine.to_numpy(), bool)
-    except pa.ArrowInvalid:  # a 30th of February, a zone that is not UTC: one by one
-        read = [_second(text) for text in column.to_pylist()]
-        return np.array([second or 0.0 for second in read]), np.array([second is not None for second in read])
+    plain = pc.utf8_rtrim(column, "Z")
+    try:  # nearly always all of them are dates; a date alone, without the time of the day, is too short to be one
+        if len(column) and pc.min(pc.utf8_length(plain)).as_py() >= _SHORTEST_DATE:
+            return _microseconds(plain) / 1e6, np.ones(len(column), bool)
+    except pa.ArrowInvalid:
+        pass
+    read = [_second(text) for text in column.to_pylist()]
+    return np.array([second or 0.0 for second in read]), np.array([second is not None for second in read], bool)
+
+
+def _microseconds(column: Any) -> Floats:
+    return np.array(pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64()).to_numpy(), np.float64)
 
 
 def _second(text: str) -> float | None:

@@ -84,7 +84,9 @@ def _rows(path: Path, notebook: Notebook) -> tuple[Any, Places, int]:
             raise BadInput(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
     notebook.left_out({"not as many values as the header has columns": odd})
     lines = 1 + table.num_rows + len(skipped)
-    return table, np.setdiff1d(np.arange(2, lines + 1), skipped), lines
+    has_row = np.ones(lines + 1, bool)
+    has_row[[0, 1, *skipped]] = False
+    return table, np.flatnonzero(has_row), lines
 
 
 def _header(line: bytes) -> list[str]:

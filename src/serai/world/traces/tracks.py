@@ -128,7 +128,7 @@ def recorded_trace(found: Recorded, lines: int, notebook: Notebook) -> TrackTrac
         x, y, middle = _metres(fixes.x, fixes.y)
         fixes = fixes._replace(x=x, y=y)
         origin.append(f"x, y from {middle}")
-    used = np.unique(fixes.node)
+    used = np.flatnonzero(np.bincount(fixes.node))  # not those of whom nothing is left
     names = list(found.book)
     book = {names[number]: place for place, number in enumerate(used.tolist())}
     fixes = fixes._replace(node=np.searchsorted(used, fixes.node).astype(np.int32))
