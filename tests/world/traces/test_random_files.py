@@ -87,3 +87,54 @@ def test_movement_of_ns2(tmp_path: Path, given_: list[tuple[int, float, str, lis
             segment = max(point for point in range(first, last) if trace.tracks.time_s[point] <= at_s)
             found = position_at(trace.tracks, number, segment, at_s)
             assert found == pytest.approx(slow.ns2_place(of_node[name], at_s), abs=1e-9)
+
+
+# ---- positions: what is written is what is read, in every format that has metres
+
+walks = st.dictionaries(
+    st.sampled_from(["0", "1", "2"]),
+    st.dictionaries(st.integers(0, 9), st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=5),
+    min_size=1,
+    max_size=3,
+)
+Walks = dict[str, dict[int, tuple[int, int]]]
+
+
+def as_one_movement(written: Walks) -> str:
+    rows = sorted((t, name, x, y) for name, walk in written.items() for t, (x, y) in walk.items())
+    return "0 9 -9 9 -9 9\n" + "".join(f"{t} {name} {x} {y}\n" for t, name, x, y in rows)
+
+
+def as_bonnmotion(written: Walks) -> str:
+    last = max(int(name) for name in written)
+    walks = [written.get(str(number), {0: (0, 0)}) for number in range(last + 1)]
+    return "".join(" ".join(f"{t} {x} {y}" for t, (x, y) in sorted(walk.items())) + "\n" for walk in walks)
+
+
+def as_sumo(written: Walks) -> str:
+    text = "<fcd-export>\n"
+    for t in range(10):
+        text += f'<timestep time="{t}.00">\n'
+        for name, walk in written.items():
+            if t in walk:
+                text += f'<vehicle id="{name}" x="{walk[t][0]}" y="{walk[t][1]}.0"/>\n'
+        text += "</timestep>\n"
+    return text + "</fcd-export>\n"
+
+
+@in_one_file
+@given(walks)
+def test_positions_are_read_as_they_were_written(tmp_path: Path, written: Walks) -> None:
+    for form, text in [
+        ("one-movement", as_one_movement(written)),
+        ("bonnmotion", as_bonnmotion(written)),
+        ("sumo", as_sumo(written)),
+    ]:
+        trace = read(tmp_path, text, form)
+        assert isinstance(trace, TrackTrace)
+        assert trace.oddities == ()
+        for number, name in enumerate(trace.names):
+            part = slice(trace.tracks.start[number], trace.tracks.start[number + 1])
+            found = list(zip(*(column[part].tolist() for column in trace.tracks[1:]), strict=True))
+            walk = written.get(name, {0: (0, 0)})
+            assert found == [(float(t), float(x), float(y)) for t, (x, y) in sorted(walk.items())]
