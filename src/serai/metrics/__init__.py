@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from serai.log import Run
+from serai.log.contacts import ContactsRun
 from serai.metrics import contacts, field
 from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
-from serai.simulation.contacts import ContactsRun
 
 __all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "jain", "measure"]
 

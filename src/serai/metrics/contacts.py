@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from serai.content import matches
 from serai.engine.contacts.state import DROPS, RELAYED, TRANSFERS
+from serai.log.contacts import ContactsRun
 from serai.metrics.field import Definition, jain
-from serai.simulation.contacts import ContactsRun
 from serai.world.field import Floats, Numbers
 
 Counts = NDArray[np.int64]

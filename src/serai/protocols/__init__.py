@@ -21,7 +21,7 @@ class Protocol:
     paper: str
     settings: type[BaseModel]
     simulate: Callable[[Any, Any, Any], Any]
-    """A world, its limits (in a field) or its medium, and the settings in; the state or outcome of the network's engine."""
+    """A world, its limits (in a field) or its medium, and the settings in; the engine's state or outcome out."""
     copies: Literal["per-reception", "per-event"] = "per-event"
     """How its paper counts "copies of each event" (see the metric `copies_per_event`); in a field only."""
 

@@ -34,7 +34,9 @@ class RouterSettings(BaseModel):
     order: Literal["random", "oldest", "newest"] = setting(
         "random", description="Which of several bundles goes first when nothing else decides."
     )
-    wanted_first: bool = setting(False, description="Bundles that the neighbour has subscribed to go before all others.")
+    wanted_first: bool = setting(
+        False, description="Bundles that the neighbour has subscribed to go before all others, whatever their priority."
+    )
     consume: bool = setting(
         False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,11 +10,12 @@ import numpy as np
 
 from serai.engine.contacts.state import Medium, Outcome
 from serai.errors import BadInput
+from serai.log.contacts import ContactsRun
 from serai.protocols import PROTOCOLS
 from serai.protocols.routing import WHEN_FULL
 from serai.scenario.contacts import ContactsScenario
 from serai.simulation.field import order_key
-from serai.simulation.workload import Published, Wanted, publications, subscriptions_of
+from serai.simulation.workload import publications, subscriptions_of
 from serai.world.bundles import ContactWorld
 from serai.world.field import Grid
 from serai.world.meetings import Journeys, Meetings, at_ticks, in_order, meetings_by_range
@@ -26,20 +26,6 @@ from serai.world.walks import Walk, walk
 
 MOVEMENT = 1  # the same stream as in a field: see serai.simulation.field
 _TRACES_KEPT = 2  # in memory, for the next seed
-
-
-@dataclass(frozen=True)
-class ContactsRun:
-    """One run of an opportunistic network: what was given, and what came of it."""
-
-    scenario: ContactsScenario
-    protocol: str
-    seed: int
-    world: ContactWorld
-    outcome: Outcome
-    names: tuple[str, ...]  # of the nodes
-    published: Published
-    wanted: Wanted
 
 
 def simulate_contacts(scenario: ContactsScenario, seed: int, full_log: bool = False) -> ContactsRun:
@@ -60,7 +46,7 @@ def simulate_contacts(scenario: ContactsScenario, seed: int, full_log: bool = Fa
     )
     protocol = PROTOCOLS[scenario.protocol.name]
     outcome: Outcome = protocol.simulate(world, medium_of(scenario, seed, full_log), scenario.protocol)
-    return ContactsRun(scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted)
+    return ContactsRun(scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted, full_log)
 
 
 def medium_of(scenario: ContactsScenario, seed: int, full_log: bool) -> Medium:

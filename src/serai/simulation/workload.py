@@ -7,7 +7,6 @@ the chances that the weights give among those that are left.
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +15,12 @@ from serai.content import Attribute, box, parse_template
 from serai.errors import BadInput
 from serai.scenario.contacts import ContactsScenario
 from serai.simulation.field import draw, draw_values, stream
-from serai.world.bundles import Bundles, Subscriptions
+from serai.world.bundles import Bundles, Published, Subscriptions, Wanted
 from serai.world.field import Floats, Numbers
 from serai.world.traces.messages import Messages, read_interests, read_messages
 from serai.world.traces.names import NodeNames, natural_order
 
 ROLES, OWNERS, BIRTHS, TOPICS, SIZES, CONTENT, INTERESTS, PERIODS = range(16, 24)
-
-
-class Published(NamedTuple):
-    """What is published: bundles, the names of their channels, and who may publish."""
-
-    bundles: Bundles
-    channels: tuple[str, ...]
-    sources: Numbers  # nodes with this role
-    values: Floats  # [bundles, attributes] with ranges; else no columns
-    targets: Numbers  # of each bundle: the one node it is for, or -1
-
-
-class Wanted(NamedTuple):
-    """Who wants what: subscriptions, who makes them, and with ranges their text and their box."""
-
-    subscriptions: Subscriptions
-    sinks: Numbers
-    where: tuple[str, ...] = ()  # [sinks]
-    low: Floats = np.empty((0, 0))  # [sinks, attributes]
-    high: Floats = np.empty((0, 0))
 
 
 def zipf(count: int, exponent: float) -> Floats:

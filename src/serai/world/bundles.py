@@ -40,11 +40,31 @@ class ContactWorld(NamedTuple):
     carries: NDArray[np.bool_]  # of each node: whether it takes bundles that it has not subscribed to
 
 
+class Published(NamedTuple):
+    """What is published: bundles, the names of their channels, and who may publish."""
+
+    bundles: Bundles
+    channels: tuple[str, ...]
+    sources: Numbers  # nodes with this role
+    values: Floats  # [bundles, attributes] with ranges; else no columns
+    targets: Numbers  # of each bundle: the one node it is for, or -1
+
+
+class Wanted(NamedTuple):
+    """Who wants what: subscriptions, who makes them, and with ranges their text and their box."""
+
+    subscriptions: Subscriptions
+    sinks: Numbers
+    where: tuple[str, ...] = ()  # [sinks]
+    low: Floats = np.empty((0, 0))  # [sinks, attributes]
+    high: Floats = np.empty((0, 0))
+
+
 def check(world: ContactWorld) -> None:
     """Complain about a world that no run can be based on."""
     a, b, up_s, down_s = world.meetings
     nodes = np.concatenate((a, b, world.bundles.source, world.subscriptions.node))
-    if nodes.size and not (0 <= nodes.min() and nodes.max() < world.nodes):
+    if nodes.size and not (nodes.min() >= 0 and nodes.max() < world.nodes):
         raise BadInput(f"node {nodes.max()}: there are only {world.nodes} nodes, numbered from 0")
     if np.any(a >= b):
         raise BadInput(f"contact {int(np.argmax(a >= b))}: its nodes must be two, the one with the lower number first")
