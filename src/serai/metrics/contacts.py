@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from serai.content import matches
 from serai.engine.contacts.state import DROPS, RELAYED, TRANSFERS
+from serai.errors import BadInput
 from serai.log.contacts import ContactsRun
 from serai.metrics.field import Definition, jain
 from serai.world.field import Floats, Numbers
@@ -287,6 +290,17 @@ def as_one_report(name: str, stats: dict[str, float]) -> str:
         for key, value in stats.items()
     ]
     return "\n".join([f"Message stats for scenario {name}", *lines]) + "\n"
+
+
+def write_message_stats(run: ContactsRun, file: Path) -> None:
+    """Write The ONE's report on messages to a file, whole or not at all."""
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        aside.write_text(as_one_report(run.scenario.name, message_stats(run)), encoding="utf-8")
+        aside.replace(file)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise BadInput(f"{file}: {error.strerror}; choose another place for the report") from error
 
 
 def _mean(values: NDArray[Any]) -> float:
