@@ -29,6 +29,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/field.py
+	$(BIN)/python benchmarks/overlay.py
 
 docs: $(DOCS_READY)
 	$(BIN)/zensical build --clean --strict

@@ -24,11 +24,13 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import numba
+import numpy as np
 from numba.cpython.unsafe import numbers as _numbers
 from numba.extending import overload, register_jitable
 
 __all__ = [
     "announced_compilation",
+    "bit_length",
     "cache_folder",
     "engine",
     "kernel",
@@ -54,6 +56,7 @@ _OPTIONS: dict[str, Any] = {
 _NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 
 trailing_zeros: Any = _numbers.trailing_zeros  # an intrinsic: its Python signature is another
+leading_zeros: Any = _numbers.leading_zeros
 
 _CONFIG: Any = numba.config  # its names are made at run time, out of a type checker's sight
 _PACKAGE = Path(__file__).resolve().parent
@@ -98,6 +101,19 @@ def lowest_bit(bits: int) -> int:
 def _compiled_lowest_bit(bits: Any) -> Callable[[Any], Any]:
     def counted(bits: Any) -> Any:
         return trailing_zeros(bits)
+
+    return counted
+
+
+def bit_length(bits: int) -> int:
+    """How many bits it takes to write a number that is not negative; compiled, one instruction."""
+    return int(bits).bit_length()
+
+
+@overload(bit_length, inline="always")
+def _compiled_bit_length(bits: Any) -> Callable[[Any], Any]:
+    def counted(bits: Any) -> Any:
+        return 64 - leading_zeros(np.int64(bits))
 
     return counted
 

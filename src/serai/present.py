@@ -55,7 +55,29 @@ _CONTACTS_LINES: Final = (
     ("", "{worst_tenth_ratio}", "delivered to the worst served tenth of subscribers"),
     ("dropped", "{dropped}", "{causes}"),
 )
-_LINES_OF: Final = {"field": _FIELD_LINES, "contacts": _CONTACTS_LINES}
+_OVERLAY_LINES: Final = (
+    ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted, {duplicates} more than once"),
+    ("stored", "{nodes_per_query}", "nodes per query, over all {trees} trees"),
+    ("query", "{query_path_hops}", "hops to where it is stored"),
+    ("", "{query_hops_own_tree}", "transmissions in its own tree; {query_hops_all_trees} in all"),
+    (
+        "delay",
+        "{notification_delay_ratio}",
+        "times the shortest way; {notification_delay_ratio_of_means} as a ratio of means",
+    ),
+    ("event", "{transmissions_per_event}", "transmissions to where it meets queries"),
+    ("load", "{busiest_share}", "of all messages at the busiest node; Gini {load_gini}"),
+    ("state", "{state_per_node}", "keys and queries at a node, {state_per_node_max} at most"),
+    ("energy", "{energy_j} J", "and {control_energy_j} J to build the trees"),
+)
+_FAILURE_LINES: Final = (
+    ("failed", "{failed_nodes}", "nodes; {rekeyed_nodes} others lost their key, {cut_off_nodes} any way"),
+    ("repair", "{repair_messages}", "messages; {changed_nodes} nodes changed state"),
+    ("delivered", "{delivery_ratio_unrepaired}", "before anybody knows"),
+    ("", "{delivery_ratio_repaired}", "when the trees are mended"),
+    ("", "{delivery_ratio_renewed}", "when all have subscribed again"),
+)
+_LINES_OF: Final = {"field": _FIELD_LINES, "overlay": _OVERLAY_LINES, "contacts": _CONTACTS_LINES}
 """What is shown of a run, for each kind of network: name, value, remark, with metrics in braces."""
 _CEILING_LINES: Final = (
     ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
@@ -69,6 +91,10 @@ _RATIOS: Final = (
     "ceiling_epidemic",
     "control_share",
     "worst_tenth_ratio",
+    "delivery_ratio_unrepaired",
+    "delivery_ratio_repaired",
+    "delivery_ratio_renewed",
+    "busiest_share",
 )
 _WASTED: Final = ("duplicate", "refused", "late", "broken")
 
@@ -83,7 +109,8 @@ def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: 
     shown["transfers_wasted"] = _number(sum(fates.values()))
     shown["fates"] = " · ".join(f"{fate} {count:,}" for fate, count in fates.items())
     shown["how"] = "simulated" if until_death else "extrapolated to the first death"
-    lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ())
+    failures = _FAILURE_LINES if metrics.get("failed_nodes") else ()
+    lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ()) + failures
     return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in _filled(lines, shown))
 
 

@@ -139,6 +139,108 @@ FULL_LOG_TABLES = {"transfers": TRANSFERS, "drops": DROPS}
 """The tables of a run folder that only the full log has."""
 
 
+OVERLAY_NODES = pa.schema(
+    [
+        _column("node", _INDEX, "number of the node"),
+        _column("name", pa.string(), "name of the node; nodes read from a file keep theirs"),
+        _column(
+            "x_m", _METRES, "where it stands, from the left edge of the field; NaN if a file of links says no places"
+        ),
+        _column("y_m", _METRES, "where it stands, from the lower edge of the field; NaN likewise"),
+        _column("root_of", _INDEX, "the tree whose root it is; -1: of none"),
+        _column("fails", pa.bool_(), "whether it fails after the events were published"),
+    ]
+)
+
+LINKS = pa.schema(
+    [
+        _column("node", _INDEX, "one end of the link, the lower number"),
+        _column("neighbor", _INDEX, "the other end"),
+    ]
+)
+
+MEMBERSHIPS = pa.schema(
+    [
+        _column("node", _INDEX, "number of the node"),
+        _column("tree", _INDEX, "a tree in which it stands"),
+        _column("parent", _INDEX, "its parent there; -1: it is the root"),
+        _column("depth", _INDEX, "hops to the root along the tree"),
+        _column("key_length", _INDEX, "bits of its key there"),
+    ]
+)
+
+OVERLAY_EVENTS = pa.schema(
+    [
+        _column("event", _INDEX, "number of the event"),
+        _column("node", _INDEX, "where it was published"),
+        _column("values", NUMBERS, "value of each attribute, in the order of `attributes` in `run.json`"),
+    ]
+)
+
+OVERLAY_SUBSCRIPTIONS = pa.schema(
+    [
+        _column("query", _INDEX, "number of the subscription (query)"),
+        _column("node", _INDEX, "the node that asks"),
+        _column("where", pa.string(), "the subscription as text"),
+        _column("low", NUMBERS, "smallest value that matches, of each attribute; -inf: no bound"),
+        _column("high", NUMBERS, "largest value that matches, of each attribute; inf: no bound"),
+    ]
+)
+
+QUERY_MESSAGES = pa.schema(
+    [
+        _column("query", _INDEX, "number of the subscription"),
+        _column("tree", _INDEX, "the tree that this message is for"),
+        _column("node", _INDEX, "where it arrived"),
+        _column("back", _COUNT, "row of the message that brought it to the sender; -1: not sent, the subscriber's own"),
+        _column("hops", _INDEX, "hops from the subscriber"),
+        _column("stays", pa.bool_(), "whether the node stores the query: it is a rendezvous of it"),
+    ]
+)
+
+ARRIVALS = pa.schema(
+    [
+        _column("event", _INDEX, "number of the event"),
+        _column("tree", _INDEX, "the tree that it was sent to"),
+        _column("node", _INDEX, "its rendezvous there; -1: it was lost"),
+        _column("hops", _INDEX, "hops from the publisher"),
+    ]
+)
+
+NOTIFICATIONS = pa.schema(
+    [
+        _column("event", _INDEX, "number of the event"),
+        _column("query", _INDEX, "the subscription that it matches, and whose node was told"),
+        _column("tree", _INDEX, "the tree in which they met"),
+        _column("hops", _INDEX, "hops from the publisher over the rendezvous to the subscriber"),
+        _column("shortest", _INDEX, "hops from the publisher to the subscriber on the shortest way"),
+        _column("again", pa.bool_(), "whether the subscriber had been told of this event before, by another tree"),
+    ]
+)
+
+LOAD = pa.schema(
+    [
+        _column("node", _INDEX, "number of the node"),
+        _column("kind", _WORD, "`event`, `query`, `notification` or `info` (an advertisement)"),
+        _column("sent", _COUNT, "messages of this kind it sent"),
+        _column("received", _COUNT, "messages of this kind it received"),
+    ]
+)
+
+OVERLAY_TABLES = {
+    "nodes": OVERLAY_NODES,
+    "links": LINKS,
+    "memberships": MEMBERSHIPS,
+    "events": OVERLAY_EVENTS,
+    "subscriptions": OVERLAY_SUBSCRIPTIONS,
+    "query_messages": QUERY_MESSAGES,
+    "arrivals": ARRIVALS,
+    "notifications": NOTIFICATIONS,
+    "load": LOAD,
+}
+"""The tables of the run folder of an overlay, by the name of their file."""
+
+
 MOVING_NODES = pa.schema(
     [
         _column("node", _INDEX, "number of the node"),
@@ -270,6 +372,27 @@ METRICS = pa.schema(
 )
 """One row per run in a field; `serai.metrics.DEFINITIONS` explains each column. Null: the run has no such metric."""
 
+OVERLAY_METRICS = pa.schema(
+    [
+        *_always(pa.string(), "protocol"),
+        *_always(pa.int64(), "seed", "nodes", "trees", "events", "subscriptions"),
+        *_where_defined("delivery_ratio"),
+        *_always(pa.int64(), "wanted_pairs", "delivered_pairs", "duplicates", "lost_events"),
+        *_where_defined("nodes_per_query", "query_path_hops", "query_hops_own_tree", "query_hops_all_trees"),
+        *_where_defined("notification_delay_ratio", "notification_delay_ratio_of_means", "notification_hops"),
+        *_where_defined("shortest_hops", "transmissions_per_event", "notification_transmissions_per_event"),
+        *_where_defined("busiest_share", "load_gini", "busiest_rendezvous_share"),
+        *_where_defined("state_per_node", "state_per_node_max"),
+        *_always(pa.int64(), "info_messages"),
+        *_always(pa.float64(), "energy_j", "control_energy_j", "busiest_energy_j"),
+        *_always(pa.int64(), "failed_nodes"),
+        *_where_defined("cut_off_nodes", "rekeyed_nodes", "changed_nodes", "repair_messages"),
+        *_where_defined("handed_off_messages", "resubscription_messages"),
+        *_where_defined("delivery_ratio_unrepaired", "delivery_ratio_repaired", "delivery_ratio_renewed"),
+    ]
+)
+"""One row per run of an overlay."""
+
 CONTACTS_METRICS = pa.schema(
     [
         *_always(pa.string(), "protocol"),
@@ -288,5 +411,5 @@ CONTACTS_METRICS = pa.schema(
 )
 """One row per run of an opportunistic network; `serai.metrics.contacts.DEFINITIONS` explains each column."""
 
-METRICS_OF = {"field": METRICS, "contacts": CONTACTS_METRICS}
+METRICS_OF = {"field": METRICS, "overlay": OVERLAY_METRICS, "contacts": CONTACTS_METRICS}
 """The schema of a row of metrics, for each kind of network."""

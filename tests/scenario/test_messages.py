@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from serai.errors import BadInput, BadScenario
 from serai.protocols import PROTOCOLS
-from serai.scenario import load_scenario, parse_scenario
+from serai.scenario import builtin_names, load_scenario, parse_scenario
 from serai.scenario.field import FieldScenario
 from serai.scenario.section import known_keys
 
@@ -91,7 +91,7 @@ BAD_VALUES = [
     ),
     ("control", "hello = 64", 9, 'a size needs a unit; write "64 bit"'),
     ("protocol", 'name = "cde"', 8, 'unknown protocol "cde"; did you mean "ced"?'),
-    ("protocol", "name = 3", 8, "expected one of: dg, ced, cet"),
+    ("protocol", "name = 3", 8, f"expected one of: {', '.join(PROTOCOLS)}"),
     ("protocol", "alpha = -1", 9, "must be at least 0"),
     ("protocol", 'alpha = "ten"', 9, "expected a whole number such as 20"),
     ("protocol", "gamma = 4", 1, "a setting of cet, not of ced"),
@@ -286,7 +286,7 @@ def test_too_many_attributes():
         ("title.x=10", "title.x", "title is not a table"),
         ("field.width=200", "field.width", 'a length needs a unit; write "200 m"'),
         ("protocol=ced", "protocol", 'expected a table: [protocol] with name = "ced"'),
-        ("protocol.name=xxx", "protocol.name", 'unknown protocol "xxx"; one of: dg, ced, cet'),
+        ("protocol.name=xxx", "protocol.name", f'unknown protocol "xxx"; one of: {", ".join(PROTOCOLS)}'),
         ('subscriptions.where="A1 <"', "subscriptions.where", "expected a number or ?, found the end"),
     ],
 )
@@ -311,7 +311,7 @@ def test_the_file_is_put_right_before_it_is_run_under_another_protocol():
     ("source", "message"),
     [
         ("fiedl", 'no scenario "fiedl", neither a file nor built-in; did you mean "field"?'),
-        ("nowhere", 'no scenario "nowhere", neither a file nor built-in; one of: ced, cet, dg, field'),
+        ("nowhere", f'no scenario "nowhere", neither a file nor built-in; one of: {", ".join(builtin_names())}'),
         ("mine.toml", "no such file: mine.toml"),
         (".", ". is a folder, not a scenario"),
     ],

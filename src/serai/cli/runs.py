@@ -55,6 +55,9 @@ def run(
         Path | None,
         typer.Option("--message-stats", metavar="FILE", help="Write The ONE's report on messages.", show_default=False),
     ] = None,
+    largest: Annotated[
+        bool, typer.Option("--largest", help="Use the largest part of an overlay that is not connected.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate one run of a scenario and measure it."""
@@ -68,7 +71,8 @@ def run(
 
     if out is not None:
         check_out(out)
-    loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
+    changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
+    loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
     in_a_field = {"--until-death": until_death, "--ceiling": ceiling}
     with_a_log = {} if loaded.network == "contacts" else {"--full-log": full_log}
     _check_field_options(loaded.network, with_a_log | in_a_field)

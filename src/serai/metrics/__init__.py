@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from serai.log import Run
-from serai.log.contacts import ContactsRun
-from serai.metrics import contacts, field
+from serai.log import ContactsRun, OverlayRun, Run
+from serai.metrics import contacts, field, overlay
 from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
 
 __all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "jain", "measure"]
@@ -17,4 +16,8 @@ def measure(run: Any, **options: Any) -> Any:
     return _MEASURE[type(run)](run, **options)
 
 
-_MEASURE: dict[type, Any] = {Run: field.measure_field, ContactsRun: contacts.measure_contacts}
+_MEASURE: dict[type, Any] = {
+    Run: field.measure_field,
+    OverlayRun: overlay.measure_overlay,
+    ContactsRun: contacts.measure_contacts,
+}

@@ -6,8 +6,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from serai.protocols import ced, cet, dg, direct, dpsp, flooding, prophet, spray
-from serai.protocols.replication import simulate as replicate
+from serai.protocols import (
+    ced,
+    cet,
+    dg,
+    direct,
+    dpsp,
+    flooding,
+    overlay,
+    prophet,
+    pub2sub,
+    replication,
+    spray,
+    tinymq,
+)
 
 
 @dataclass(frozen=True)
@@ -15,15 +27,15 @@ class Protocol:
     """What the rest of serai needs to know of a protocol."""
 
     name: str
-    network: Literal["field", "contacts"]
+    network: Literal["field", "overlay", "contacts"]
     """The kind of network it runs on; each kind has its own engine, scenario and metrics."""
     title: str
     paper: str
     settings: type[BaseModel]
-    simulate: Callable[[Any, Any, Any], Any]
-    """A world, its limits (in a field) or its medium, and the settings in; the engine's state or outcome out."""
-    copies: Literal["per-reception", "per-event"] = "per-event"
-    """How its paper counts "copies of each event" (see the metric `copies_per_event`); in a field only."""
+    simulate: Callable[..., Any]
+    """Its kernels, over a whole run; what goes in and comes out is the business of the kind of network."""
+    copies: Literal["per-reception", "per-event"] | None = None
+    """How its paper counts "copies of each event" (see the metric `copies_per_event`)."""
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -36,11 +48,17 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol(
             "cet", "field", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"
         ),
-        Protocol("dpsp", "contacts", "publish/subscribe for bundle routers", dpsp.PAPER, dpsp.Settings, replicate),
-        Protocol("flooding", "contacts", "epidemic routing", flooding.PAPER, flooding.Settings, replicate),
-        Protocol("direct", "contacts", "direct delivery", direct.PAPER, direct.Settings, replicate),
-        Protocol("spray", "contacts", "spray and wait", spray.PAPER, spray.Settings, replicate),
-        Protocol("prophet", "contacts", "PRoPHET", prophet.PAPER, prophet.Settings, replicate),
+        Protocol(
+            "dpsp", "contacts", "publish/subscribe for bundle routers", dpsp.PAPER, dpsp.Settings, replication.simulate
+        ),
+        Protocol("flooding", "contacts", "epidemic routing", flooding.PAPER, flooding.Settings, replication.simulate),
+        Protocol("direct", "contacts", "direct delivery", direct.PAPER, direct.Settings, replication.simulate),
+        Protocol("spray", "contacts", "spray and wait", spray.PAPER, spray.Settings, replication.simulate),
+        Protocol("prophet", "contacts", "PRoPHET", prophet.PAPER, prophet.Settings, replication.simulate),
+        Protocol("tinymq", "overlay", "trees of keys, shared", tinymq.PAPER, tinymq.Settings, overlay.simulate),
+        Protocol(
+            "pub2sub", "overlay", "trees of keys, each spanning", pub2sub.PAPER, pub2sub.Settings, overlay.simulate
+        ),
     )
 }
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from serai.errors import BadScenario, Problem
+from serai.protocols import PROTOCOLS
 from serai.scenario.kinds import kind_of
 from serai.scenario.locate import KeyPath, Place, Span, locate
 from serai.scenario.section import Scenario
@@ -137,8 +138,8 @@ class _Complaint:
         self.context: dict[str, Any] = details.get("ctx") or {}
         self.data = data
         location = details["loc"]
-        if location[0] == "protocol":
-            location = (*location[:1], *location[2:])  # the second part is the name of the protocol
+        if location[0] == "protocol" and location[1:2] and location[1] in list(PROTOCOLS):
+            location = (*location[:1], *location[2:])  # inside the settings the validator names their protocol, too
         self.path = self._written(location)
         clashing = [tuple(key.split(".")) for key in self.context.get("keys", ())]
         table = location[: len(location) - len(clashing[0])] if clashing else ()

@@ -16,6 +16,7 @@ from serai.scenario.section import (
     AttributesOfEvents,
     Clash,
     FilePath,
+    RadioCosts,
     Scenario,
     Section,
     SubscriptionTexts,
@@ -25,9 +26,6 @@ from serai.units import (
     TIME,
     Bits,
     Joules,
-    JoulesPerBit,
-    JoulesPerBitM2,
-    JoulesPerBitM4,
     Metres,
     MetresPerSecond,
     Seconds,
@@ -206,32 +204,10 @@ class SubscriptionSection(Section):
             yield Clash((f"where.{place}",), error.message, error.position, error.width)
 
 
-class RadioSection(Section):
+class RadioSection(RadioCosts):
     """The radio: how fast it is and what it costs."""
 
     rate: int = Field(20, ge=1, le=1_000_000, description="Events that a node can send, or receive, in a second.")
-    electronics_j_per_bit: JoulesPerBit = Field(
-        50e-9,
-        ge=0,
-        le=1,
-        alias="electronics",
-        description="Energy to run the radio, both to send and to receive.",
-    )
-    free_space_j_per_bit_m2: JoulesPerBitM2 = Field(
-        10e-12,
-        ge=0,
-        le=1,
-        alias="free_space",
-        description="Energy of the amplifier over a short distance d, times d^2.",
-    )
-    multipath_j_per_bit_m4: JoulesPerBitM4 = Field(
-        0.0013e-12,
-        ge=0,
-        le=1,
-        alias="multipath",
-        description="Energy of the amplifier over a long distance d, times d^4.",
-    )
-    receive_costs: bool = Field(True, description="Whether receiving costs energy.")
     control_costs: bool = Field(
         False, description="Whether the battery feels control messages too (they are counted in any case)."
     )

@@ -8,9 +8,12 @@ from typing import Any
 from serai.protocols import PROTOCOLS
 from serai.scenario.contacts import ContactsScenario
 from serai.scenario.field import FieldScenario
+from serai.scenario.overlay import OverlayScenario
 from serai.scenario.section import DEFAULT_PROTOCOL, Scenario
 
-SCENARIOS: dict[str, type[Scenario]] = {kind.network: kind for kind in (FieldScenario, ContactsScenario)}
+SCENARIOS: dict[str, type[Scenario]] = {
+    kind.network: kind for kind in (FieldScenario, OverlayScenario, ContactsScenario)
+}
 """The class of scenario of each kind of network."""
 
 

@@ -27,6 +27,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from serai.content import Attribute, attribute_problems, parse_template
 from serai.errors import BadInput, BadSubscription, did_you_mean
 from serai.protocols import PROTOCOLS, protocols_of
+from serai.units import JoulesPerBit, JoulesPerBitM2, JoulesPerBitM4
 
 DEFAULT_PROTOCOL = "ced"
 _MOST_ATTRIBUTES = 16
@@ -138,6 +139,33 @@ def misread(texts: Iterable[str], attributes: Sequence[Attribute] | None) -> Ite
             parse_template(text, attributes)
         except BadSubscription as error:
             yield place, error
+
+
+class RadioCosts(Section):
+    """What it costs to send and to receive: the first-order radio model."""
+
+    electronics_j_per_bit: JoulesPerBit = Field(
+        50e-9,
+        ge=0,
+        le=1,
+        alias="electronics",
+        description="Energy to run the radio, both to send and to receive.",
+    )
+    free_space_j_per_bit_m2: JoulesPerBitM2 = Field(
+        10e-12,
+        ge=0,
+        le=1,
+        alias="free_space",
+        description="Energy of the amplifier over a short distance d, times d^2.",
+    )
+    multipath_j_per_bit_m4: JoulesPerBitM4 = Field(
+        0.0013e-12,
+        ge=0,
+        le=1,
+        alias="multipath",
+        description="Energy of the amplifier over a long distance d, times d^4.",
+    )
+    receive_costs: bool = Field(True, description="Whether receiving costs energy.")
 
 
 class AnyProtocol:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from serai._jit import announced_compilation
-from serai.scenario import ContactsScenario, FieldScenario, Scenario
-from serai.simulation import contacts, field
+from serai.scenario import ContactsScenario, FieldScenario, OverlayScenario, Scenario
+from serai.simulation import contacts, field, overlay
 
 
 def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **options: Any) -> Any:
@@ -23,4 +23,5 @@ def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **o
 _SIMULATE: dict[type[Scenario], Any] = {
     FieldScenario: field.simulate_field,
     ContactsScenario: contacts.simulate_contacts,
+    OverlayScenario: overlay.simulate_overlay,
 }

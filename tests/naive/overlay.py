@@ -1,0 +1,356 @@
+"""docs/tinymq.md word for word: keys and strings are texts of 0 and 1, a query is the set of its strings.
+
+Nothing is cut, packed or shared out here, and nothing is sent: the whole network is looked at from above.
+"""
+
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+HERE, NO_ROUTE = -1, -2
+
+Links = dict[int, set[int]]  # the neighbours of each node
+
+
+def common(one: str, other: str) -> int:
+    """How many characters the two begin with in common."""
+    length = 0
+    while length < min(len(one), len(other)) and one[length] == other[length]:
+        length += 1
+    return length
+
+
+def string_of(cells: Iterable[int], bits: int, mapping: str = "split") -> str:
+    """The cells' bits one after the other, or in turn."""
+    texts = [format(cell, f"0{bits}b") for cell in cells]
+    if mapping == "split":
+        return "".join(texts)
+    return "".join("".join(nth) for nth in zip(*texts, strict=True))
+
+
+def strings_of(first: Iterable[int], last: Iterable[int], bits: int, mapping: str = "split") -> frozenset[str]:
+    """All strings of a box of cells."""
+    ranges = [range(low, high + 1) for low, high in zip(first, last, strict=True)]
+    return frozenset(string_of(cells, bits, mapping) for cells in product(*ranges))
+
+
+class Message(NamedTuple):
+    """One transmission of a part of a query."""
+
+    query: Hashable
+    tree: int
+    sender: int
+    receiver: int
+    strings: frozenset[str]
+
+
+@dataclass(eq=False)
+class Piece:
+    """A query message where it arrived, or the query at its subscriber's node."""
+
+    query: Hashable
+    tree: int
+    node: int
+    strings: frozenset[str]
+    back: "Piece | None"
+    version: int = 0
+    onward: list[int] = field(default_factory=list)  # to whom parts of it were sent
+
+
+class Walk(NamedTuple):
+    """The nodes an event or a notification went through, and why it stopped."""
+
+    path: tuple[int, ...]
+    end: str
+
+
+@dataclass
+class Overlay:
+    """A network, its trees, and the queries in it."""
+
+    links: Links
+    roots: tuple[int, ...]
+    routing: str = "strict"
+    spanning: bool = False
+    query_trees: str = "all"
+    event_trees: str = "own"
+    keys: list[dict[int, str]] = field(default_factory=list)  # [tree][node]
+    parents: list[dict[int, int]] = field(default_factory=list)
+    astray: list[set[int]] = field(default_factory=list)  # [tree] who has lost the way to its root
+    pieces: list[Piece] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    delivered: set[tuple[Hashable, Hashable]] = field(default_factory=set)  # (event, query)
+
+    def __post_init__(self) -> None:
+        self.keys = [{root: ""} for root in self.roots]
+        self.parents = [{} for _ in self.roots]
+        self.astray = [set() for _ in self.roots]
+        for trees in self.layers():
+            self.grow(trees, [self.roots[tree] for tree in trees])
+
+    # --- Trees ----------------------------------------------------------------------------------------------
+
+    def layers(self) -> list[list[int]]:
+        trees = list(range(len(self.roots)))
+        return [[tree] for tree in trees] if self.spanning else [trees]
+
+    def tree_of(self, node: int, trees: list[int]) -> int | None:
+        return next((tree for tree in trees if node in self.keys[tree]), None)
+
+    def own_tree(self, node: int) -> int | None:
+        if self.spanning:
+            tree = node % len(self.roots)
+            return tree if node in self.keys[tree] else None
+        return self.tree_of(node, list(range(len(self.roots))))
+
+    def children(self, tree: int, node: int) -> list[int]:
+        return [child for child, parent in self.parents[tree].items() if parent == node]
+
+    def grow(self, trees: list[int], first: list[int]) -> None:
+        queue = deque(first)
+        while queue:
+            parent = queue.popleft()
+            for other in sorted(self.links[parent]):
+                if self.tree_of(other, trees) is None:
+                    self.join(other, parent, trees)
+                    queue.append(other)
+
+    def join(self, child: int, parent: int, trees: list[int]) -> None:
+        tree = self.tree_of(parent, trees)
+        assert tree is not None
+        taken = {self.keys[tree][sibling] for sibling in self.children(tree, parent)}
+        zeros = ""
+        while (key := self.keys[tree][parent] + zeros + "1") in taken:
+            zeros += "0"
+        self.keys[tree][child] = key
+        self.parents[tree][child] = parent
+        self.hand_off(tree, parent, child)
+
+    def hops(self, tree: int) -> dict[int, int]:
+        """How far each node that knows it is from the tree's root."""
+        return {node: hops for node, hops in self.true_hops(tree).items() if node not in self.astray[tree]}
+
+    def true_hops(self, tree: int) -> dict[int, int]:
+        found = {self.roots[tree]: 0}
+        queue = deque(found)
+        while queue:
+            node = queue.popleft()
+            for other in self.links[node] - found.keys():
+                found[other] = found[node] + 1
+                queue.append(other)
+        return found
+
+    def rendezvous(self, tree: int, string: str) -> int:
+        """The node with the longest key that begins the string."""
+        found = [node for node, key in self.keys[tree].items() if string.startswith(key)]
+        return max(found, key=lambda node: len(self.keys[tree][node]))
+
+    # --- Where a string goes --------------------------------------------------------------------------------
+
+    def next_hop(self, tree: int, node: int, string: str) -> int:
+        if node not in self.keys[tree]:
+            hops = self.hops(tree)
+            near = [(hops[other], other) for other in self.links[node] if other in hops]
+            return min(near)[1] if near else NO_ROUTE
+        if self.routing == "greedy":
+            return self.nearest_in_tree(tree, node, string)
+        key, children = self.keys[tree][node], self.children(tree, node)
+        if string.startswith(key):
+            return next((child for child in children if string.startswith(self.keys[tree][child])), HERE)
+        parent = self.parents[tree][node]
+        if self.routing == "as-printed":
+            known = {other: self.some_key(other) for other in self.links[node] - set(children)}
+            limit = common(self.keys[tree][parent], string)
+        else:
+            known = {other: self.keys[tree].get(other) for other in self.links[node] - set(children)}
+            limit = common(key, string)
+        found = {other: common(other_key, string) for other, other_key in known.items() if other_key is not None}
+        longest = max(found.values())
+        if self.routing == "tree-edges" or longest <= limit:
+            return parent
+        return min(other for other in found if found[other] == longest)
+
+    def some_key(self, node: int) -> str | None:
+        """The node's key in whatever tree it stands in (TinyMQ)."""
+        return next((keys[node] for keys in self.keys if node in keys), None)
+
+    def nearest_in_tree(self, tree: int, node: int, string: str) -> int:
+        goal = self.rendezvous(tree, string)
+        distance = {
+            other: self.hops_in_tree(tree, other, goal)
+            for other in self.links[node] | {node}
+            if other in self.keys[tree]
+        }
+        least = min(distance.values())
+        return HERE if distance[node] == least else min(other for other in distance if distance[other] == least)
+
+    def hops_in_tree(self, tree: int, one: int, other: int) -> int:
+        """The number of tree edges between two nodes."""
+        up, down = self.way_to_root(tree, one), self.way_to_root(tree, other)
+        return len(set(up) ^ set(down))
+
+    def way_to_root(self, tree: int, node: int) -> list[int]:
+        way = [node]
+        while way[-1] in self.parents[tree]:
+            way.append(self.parents[tree][way[-1]])
+        return way
+
+    # --- Queries --------------------------------------------------------------------------------------------
+
+    def subscribe(self, query: Hashable, node: int, strings: frozenset[str], version: int = 0) -> None:
+        own = self.own_tree(node)
+        trees = range(len(self.roots)) if self.query_trees == "all" else [] if own is None else [own]
+        for tree in trees:
+            self.spread(deque([Piece(query, tree, node, strings, None, version)]))
+
+    def forget(self, version: int) -> None:
+        """The lease of all pieces of queries before this version has ended."""
+        self.pieces = [piece for piece in self.pieces if piece.version >= version]
+
+    def spread(self, queue: deque[Piece]) -> None:
+        """Pieces arrive, and their strings go on, in the order in which they were sent."""
+        while queue:
+            piece = queue.popleft()
+            if self.routing == "as-printed":
+                self.spread_as_printed(piece, queue)
+                continue
+            self.pieces.append(piece)
+            hops = {string: self.next_hop(piece.tree, piece.node, string) for string in piece.strings}
+            for hop in sorted({hop for hop in hops.values() if hop >= 0}):
+                self.send(piece, hop, frozenset(string for string in hops if hops[string] == hop), queue)
+
+    def spread_as_printed(self, piece: Piece, queue: deque[Piece]) -> None:
+        """Algorithm 3.1, line by line."""
+        tree, node, strings = piece.tree, piece.node, piece.strings
+        if any(self.is_same(piece, seen) for seen in self.pieces):
+            return
+        self.pieces.append(piece)
+        if node not in self.keys[tree]:
+            hop = self.next_hop(tree, node, "")
+            receivers = {hop} if hop >= 0 else set()
+            piece.strings = frozenset()
+        else:
+            elsewhere = {string for string in strings if not string.startswith(self.keys[tree][node])}
+            receivers = {self.next_hop(tree, node, string) for string in elsewhere} or set(self.children(tree, node))
+            if elsewhere or all(self.next_hop(tree, node, string) != HERE for string in strings):
+                piece.strings = frozenset()
+        for receiver in sorted(receivers):
+            self.send(piece, receiver, strings, queue)
+
+    def is_same(self, piece: Piece, seen: Piece) -> bool:
+        same = piece.query == seen.query and piece.version == seen.version
+        return same and piece.tree == seen.tree and piece.node == seen.node
+
+    def send(self, piece: Piece, receiver: int, strings: frozenset[str], queue: deque[Piece]) -> None:
+        self.messages.append(Message(piece.query, piece.tree, piece.node, receiver, strings))
+        piece.onward.append(receiver)
+        queue.append(Piece(piece.query, piece.tree, receiver, strings, piece, piece.version))
+
+    def stored(self) -> set[tuple[Hashable, int, int]]:
+        """(query, tree, node) wherever the query is stored."""
+        return {
+            (piece.query, piece.tree, piece.node)
+            for piece in self.pieces
+            if any(self.next_hop(piece.tree, piece.node, string) == HERE for string in piece.strings)
+        }
+
+    def unsubscribe(self, query: Hashable) -> Counter[tuple[int, int]]:
+        """Remove the query wherever its subscriber can reach; the messages (sender, receiver) that this takes."""
+        gone = [piece for piece in self.pieces if piece.query == query and self.is_reached(piece)]
+        self.pieces = [piece for piece in self.pieces if piece not in gone]
+        return Counter((piece.node, to) for piece in gone for to in piece.onward if to in self.links[piece.node])
+
+    def is_reached(self, piece: Piece) -> bool:
+        """Whether the piece has come over links that are still there."""
+        if piece.back is None:
+            return True
+        return piece.node in self.links.get(piece.back.node, set()) and self.is_reached(piece.back)
+
+    # --- Events ---------------------------------------------------------------------------------------------
+
+    def publish(self, event: Hashable, node: int, string: str, wanted: set[Hashable]) -> tuple[list[Walk], list[Walk]]:
+        """The ways of the event and of its notifications; `wanted`: the queries whose boxes its values lie in."""
+        own = self.own_tree(node)
+        trees = range(len(self.roots)) if self.event_trees == "all" else [] if own is None else [own]
+        events, notifications = [], []
+        for tree in trees:
+            walk = self.walk(tree, node, string)
+            events.append(walk)
+            if walk.end == "here":
+                found = {
+                    piece.query: piece for piece in self.pieces if self.answers(piece, tree, walk.path[-1], string)
+                }
+                notifications += [self.notify(event, piece) for query, piece in found.items() if query in wanted]
+        return events, notifications
+
+    def walk(self, tree: int, node: int, string: str) -> Walk:
+        path = [node]
+        while True:
+            hop = self.next_hop(tree, path[-1], string)
+            if hop < 0:
+                return Walk(tuple(path), "here" if hop == HERE else "no-route")
+            path.append(hop)
+            if hop in path[:-1]:
+                return Walk(tuple(path), "loop")
+
+    def answers(self, piece: Piece, tree: int, node: int, string: str) -> bool:
+        return piece.tree == tree and piece.node == node and string in piece.strings
+
+    def notify(self, event: Hashable, piece: Piece) -> Walk:
+        path = [piece.node]
+        while piece.back is not None:
+            if piece.back.node not in self.links[piece.node]:
+                return Walk(tuple(path), "broken-path")
+            piece = piece.back
+            path.append(piece.node)
+        if (event, piece.query) in self.delivered:
+            return Walk(tuple(path), "duplicate")
+        self.delivered.add((event, piece.query))
+        return Walk(tuple(path), "delivered")
+
+    # --- Joins and failures ---------------------------------------------------------------------------------
+
+    def hand_off(self, tree: int, parent: int, child: int) -> None:
+        if self.routing == "as-printed":
+            return
+        for piece in list(self.pieces):
+            strings = frozenset(string for string in piece.strings if string.startswith(self.keys[tree][child]))
+            if piece.tree == tree and piece.node == parent and strings:
+                self.messages.append(Message(piece.query, tree, parent, child, strings))
+                piece.onward.append(child)
+                self.pieces.append(Piece(piece.query, tree, child, strings, piece, piece.version))
+
+    def fail(self, dead: set[int]) -> list[set[int]]:
+        """The loss: who has lost the key, in each tree."""
+        before = [self.hops(tree) for tree in range(len(self.roots))]
+        self.links = {node: others - dead for node, others in self.links.items() if node not in dead}
+        self.pieces = [piece for piece in self.pieces if piece.node not in dead]
+        lost = []
+        for tree in range(len(self.roots)):
+            hit = {node for node in self.keys[tree] if dead & set(self.way_to_root(tree, node))}
+            for node in hit:
+                del self.keys[tree][node], self.parents[tree][node]
+            lost.append(hit - dead)
+            now = self.true_hops(tree)
+            self.astray[tree] = {node for node in self.links if node not in now or now[node] != before[tree].get(node)}
+        return lost
+
+    def add(self, node: int, neighbors: set[int]) -> None:
+        """A node comes into reach of these, and joins with all who had no key for want of a way."""
+        self.links[node] = set(neighbors)
+        for other in neighbors:
+            self.links[other].add(node)
+        self.rejoin()
+
+    def rejoin(self) -> None:
+        self.astray = [set() for _ in self.roots]
+        for trees in self.layers():
+            keyed = {node for tree in trees for node in self.keys[tree]}
+            joined = []
+            for node in sorted(self.links.keys() - keyed):
+                if self.links[node] & keyed:
+                    self.join(node, min(self.links[node] & keyed), trees)
+                    joined.append(node)
+            self.grow(trees, joined)

@@ -1,0 +1,225 @@
+"""The same stories told by the kernels: arrays of the whole network, one kernel call a step."""
+
+from collections import Counter
+
+import numpy as np
+
+from serai.engine.overlay.graph import FAR, Graph, graph_of_links
+from serai.engine.overlay.state import NONE, Layer, Pieces, empty_nodes
+from serai.protocols.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
+from serai.protocols.overlay import _own_trees, joined_pieces
+from serai.protocols.rendezvous import QueryBoxes, Rules, place_queries, route_events
+from serai.protocols.repair import Repaired, hand_off, rejoin, repair, without
+from serai.protocols.tinymq import MAPPINGS, ROUTINGS
+from serai.protocols.trees import plant
+from tests.overlay.stories import Ask, Come, Fail, Record, Renew, Repair, Step, Story, Tell, Withdraw
+
+
+class FromKernels:
+    """The kernels, step by step. Failures are mended at once: the kernels know no time in between."""
+
+    def __init__(self, story: Story) -> None:
+        settings = story.settings
+        self.story, self.terms = story, story.terms()
+        self.rules = Rules(
+            ROUTINGS.index(story.routing),  # type: ignore[arg-type]
+            MAPPINGS.index(settings.mapping),
+            settings.attribute_bits,
+            self.terms.bits,
+        )
+        self.links = list(story.links)
+        self.dead: set[int] = set()
+        self.nodes = story.nodes
+        roots = np.array(story.roots, np.int32)
+        self.layers = list(plant(self.graph(), roots, self.terms.spanning, self.rules.routing, self.rules.bits))
+        self.asks: list[Ask] = []
+        self.withdrawn: set[int] = set()
+        self.pieces: Pieces | None = None
+        self.version = 0
+        self.versions = np.empty(0, np.int64)
+        self.present = np.empty(0, np.bool_)
+        self.delivered: set[tuple[str, str]] = set()
+        self.is_whole = True  # nobody has failed or come since the queries were placed
+
+    def graph(self) -> Graph:
+        ends = zip(*self.links, strict=True) if self.links else ((), ())
+        return without(graph_of_links(self.nodes, *ends), ~self.alive())
+
+    def alive(self) -> np.ndarray:
+        alive = np.ones(self.nodes, np.bool_)
+        alive[list(self.dead)] = False
+        return alive
+
+    def take(self, step: Step) -> Record:
+        record = Record()
+        count = len(self.present)
+        match step:
+            case Ask():
+                self.asks.append(step)
+                self.place([len(self.asks) - 1])
+            case Tell():
+                self.tell(step, record)
+            case Withdraw(query):
+                self.withdraw(query, record)
+            case Fail(nodes):
+                self.dead |= set(nodes)
+                self.mend([repair(self.graph(), layer, ~self.alive(), self.rules) for layer in self.layers])
+            case Repair():
+                pass
+            case Come(node, neighbors):
+                self.come(node, neighbors)
+            case Renew():
+                self.version += 1
+                self.present &= self.versions >= self.version - 1
+                living = [q for q, ask in enumerate(self.asks) if ask.node not in self.dead and q not in self.withdrawn]
+                self.place(living)
+        self.count_subscribes(count, record)
+        return self.described(record)
+
+    # --- queries
+
+    def boxes(self) -> QueryBoxes:
+        first = np.array([ask.first for ask in self.asks], np.int64).reshape(-1, self.story.attributes)
+        last = np.array([ask.last for ask in self.asks], np.int64).reshape(-1, self.story.attributes)
+        return QueryBoxes(first, last, np.array([ask.node for ask in self.asks], np.int32))
+
+    def rows(self, layer: Layer, node: int, which: str) -> list[int]:
+        """Which trees of the layer, by their place in it, the node speaks to."""
+        own = _own_trees(self.layers, self.nodes)[node]
+        return [place for place, tree in enumerate(layer.trees) if which == "all" or tree == own]
+
+    def place(self, queries: list[int]) -> None:
+        for number in queries:
+            for layer in self.layers:
+                trees = self.rows(layer, self.asks[number].node, self.story.settings.query_trees)
+                query = np.full(len(trees), number, np.int32)
+                new = place_queries(layer, self.rules, self.boxes(), query, np.array(trees, np.int32))
+                self.keep(new if self.pieces is None else joined_pieces([self.pieces, new]))
+
+    def keep(self, pieces: Pieces) -> None:
+        added = len(pieces.node) - len(self.present)
+        self.pieces = pieces
+        self.versions = np.concatenate([self.versions, np.full(added, self.version)])
+        self.present = np.concatenate([self.present, np.ones(added, np.bool_)])
+
+    def withdraw(self, name: str, record: Record) -> None:
+        number = next(number for number, ask in enumerate(self.asks) if ask.query == name)
+        self.withdrawn.add(number)
+        assert self.pieces is not None
+        alive = self.alive()
+        gone = self.present & (self.pieces.query == number) & unbroken(self.pieces, alive)
+        back = self.pieces.back
+        told = self.known() & (back != NONE) & gone[back] & alive[self.pieces.node]
+        senders, receivers = self.pieces.node[back[told]], self.pieces.node[told]
+        record.sent.update(("unsubscribe", int(a), int(b)) for a, b in zip(senders, receivers, strict=True))
+        self.present &= ~gone
+
+    def known(self) -> np.ndarray:
+        """The pieces whose senders still remember them."""
+        assert self.pieces is not None
+        return np.ones(len(self.pieces.node), np.bool_)
+
+    # --- failures and joins
+
+    def mend(self, mended: list[Repaired]) -> None:
+        self.is_whole = False
+        self.layers = [part.layer for part in mended]
+        if self.pieces is None:
+            return
+        held = held_by_nodes(self.pieces, self.present & self.alive()[self.pieces.node], self.nodes)
+        pieces = self.pieces
+        before = len(pieces.node)
+        for part in mended:
+            pieces = hand_off(part, self.rules, self.boxes(), pieces, held)
+        versions = self.versions.copy()
+        self.keep(pieces)
+        for piece in range(before, len(pieces.node)):  # what is handed on is as old as where it comes from
+            versions = np.append(versions, versions[pieces.back[piece]])
+        self.versions = versions
+
+    def come(self, node: int, neighbors: tuple[int, ...]) -> None:
+        assert node == self.nodes
+        self.nodes += 1
+        self.links += [(other, node) for other in neighbors]
+        mended = []
+        for layer in self.layers:
+            nodes = np.concatenate([layer.nodes, empty_nodes(1)]).view(np.recarray)
+            mended.append(rejoin(self.graph(), nodes, layer, self.rules))
+        self.mend(mended)
+
+    # --- events
+
+    def tell(self, tell: Tell, record: Record) -> None:
+        event, alive = self.terms.event(tell.event, tell.cells), self.alive()
+        counts = {kind: np.zeros((2, self.nodes), np.int64) for kind in ("publish", "notify")}
+        for layer in self.layers:
+            tree = np.array(self.rows(layer, tell.node, self.story.settings.event_trees), np.int32)
+            publisher = np.full(len(tree), tell.node, np.int32)
+            string = np.full(len(tree), event.string, np.int64)
+            node, hops = route_events(layer, self.rules, publisher, string, tree, alive, *counts["publish"])
+            if self.pieces is None:
+                continue
+            arrivals = Arrivals(np.zeros(len(tree), np.int32), layer.trees[tree], node, hops)
+            self.answer(tell, event.string, arrivals, counts["notify"], record)
+        self.sent, self.received = (
+            {(kind, node): int(count) for kind in counts for node, count in enumerate(counts[kind][way]) if count}
+            for way in (0, 1)
+        )
+
+    def answer(self, tell: Tell, string: int, arrivals: Arrivals, counts: np.ndarray, record: Record) -> None:
+        assert self.pieces is not None
+        alive = self.alive()
+        low = np.array([ask.first for ask in self.asks], np.float64)
+        boxes = Boxes(low, np.array([ask.last for ask in self.asks], np.float64) + 0.5)
+        held = held_by_nodes(self.pieces, self.present & alive[self.pieces.node], self.nodes)
+        values = np.array([tell.cells], np.float64)
+        _, piece = match_arrivals(arrivals, np.array([string]), values, boxes, self.pieces, held, self.rules.bits)
+        begun = np.bincount(piece, minlength=len(self.pieces.node))
+        send_back(self.pieces, begun, alive, True, *counts)
+        reached = piece[unbroken(self.pieces, alive)[piece]]
+        pairs = {(tell.event, self.asks[query].query) for query in self.pieces.query[reached]}
+        record.delivered.update(pairs - self.delivered)
+        self.delivered |= pairs
+
+    # --- what can be seen
+
+    def count_subscribes(self, before: int, record: Record) -> None:
+        if self.pieces is not None:
+            new = np.arange(before, len(self.pieces.node))
+            new = new[self.pieces.back[new] != NONE]
+            ends = self.pieces.node[self.pieces.back[new]], self.pieces.node[new]
+            record.sent.update(("subscribe", int(a), int(b)) for a, b in zip(*ends, strict=True))
+
+    def described(self, record: Record) -> Record:
+        bits = self.rules.bits
+        for layer in self.layers:
+            for place, tree in enumerate(layer.trees):
+                there = np.flatnonzero(layer.nodes["tree"] == tree)
+                record.places.append(
+                    {
+                        int(node): (
+                            format(layer.nodes["head"][node], f"0{bits}b")[: layer.nodes["length"][node]],
+                            int(layer.nodes["length"][node]),
+                            None if layer.nodes["parent"][node] == NONE else int(layer.nodes["parent"][node]),
+                        )
+                        for node in there
+                    }
+                )
+                hops = layer.hops[place]
+                record.hops.append({int(node): int(hops[node]) for node in np.flatnonzero(hops != FAR)})
+        if self.pieces is not None and self.is_whole:
+            stays = np.flatnonzero(self.pieces.stays & self.present)
+            record.stored = {
+                (self.asks[self.pieces.query[piece]].query, int(self.pieces.tree[piece]), int(self.pieces.node[piece]))
+                for piece in stays
+            }
+        return record
+
+
+def per_node(sent: Counter[tuple[str, int, int]], end: int) -> dict[tuple[str, int], int]:
+    """How many events and notifications each node sent (end 1) or received (end 2)."""
+    found: Counter[tuple[str, int]] = Counter()
+    for link, count in sent.items():
+        if link[0] in ("publish", "notify"):
+            found[link[0], link[end]] += count
+    return dict(found)

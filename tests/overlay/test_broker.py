@@ -1,0 +1,278 @@
+"""What one broker does, and what small networks of them do: known answers."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serai.content import Attribute
+from serai.errors import BadInput
+from serai.protocols import pub2sub, tinymq
+from serai.protocols.broker import Broker, Terms
+from serai.protocols.messages import (
+    EVERYTHING,
+    FAR,
+    Assign,
+    Deliver,
+    Drop,
+    Effect,
+    Info,
+    Join,
+    Key,
+    Notify,
+    Publish,
+    Send,
+    Subscribe,
+    Unsubscribe,
+)
+from tests.naive.overlay import Links
+from tests.overlay.bus import Bus
+
+NOWHERE = Info((None,), (FAR,))
+
+
+def terms(roots: tuple[int, ...] = (0,), **settings: Any) -> Terms:
+    """Strings of three bits for the values 0 .. 7."""
+    system = tinymq.Settings(attribute_bits=3, **settings)
+    return Terms(roots, (Attribute("A", "real", 0, 8),), system, lease_s=150, renewal_s=100)
+
+
+def line(nodes: int, agreed: Terms | None = None) -> Bus:
+    """A line 0 - 1 - 2 - .. from the root: keys 1, 11, 111, .."""
+    links: Links = {node: {other for other in (node - 1, node + 1) if 0 <= other < nodes} for node in range(nodes)}
+    return Bus(agreed or terms(), links)
+
+
+def ask(bus: Bus, node: int, name: str, low: float, high: float) -> None:
+    bus.subscribe(node, bus.terms.query(name, [low], [high]))
+
+
+def tell(bus: Bus, node: int, value: float) -> set[str]:
+    """Publish a value; which queries got it."""
+    bus.delivered.clear()
+    bus.publish(node, bus.terms.event(("event", len(bus.sent), value), [value]))
+    return {str(query.name) for _, _, query in bus.delivered}
+
+
+def reasons(effects: Iterable[Effect]) -> list[str]:
+    return [effect.reason for effect in effects if isinstance(effect, Drop)]
+
+
+def test_the_example_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tinymq.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(example, "docs/tinymq.md", "exec"), {})
+    printed = capsys.readouterr().out.strip()
+    assert f"It prints `{printed}`" in page
+
+
+# --- Joining ------------------------------------------------------------------------------------------------
+
+
+def test_a_node_asks_the_first_it_hears_of_and_takes_the_key_it_gets() -> None:
+    broker = Broker(7, terms())
+    assert broker.found(3) == [Send(3, NOWHERE)]
+    broker.found(2)
+    assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == [Send(None, Info((None,), (2,))), Send(3, Join(0))]
+    assert broker.receive(2, Info((Key(0, 0, 0),), (0,)), 0.0) == [Send(None, Info((None,), (1,)))]
+    key = Key(6, 2, 2)
+    assert broker.receive(3, Assign(0, key), 0.0) == [Send(None, Info((key,), (1,)))]
+    assert broker.membership.parents == [3]
+
+
+def test_a_key_that_was_not_asked_for_is_not_taken() -> None:
+    broker = Broker(7, terms())
+    broker.found(3)
+    assert broker.receive(3, Assign(0, Key(4, 1, 1)), 0.0) == []
+    assert broker.membership.keys == [None]
+
+
+def test_who_has_no_key_gives_none() -> None:
+    broker = Broker(7, terms())
+    broker.found(3)
+    assert broker.receive(3, Join(0), 0.0) == [Send(3, NOWHERE)]
+    assert broker.membership.children == [{}]
+
+
+def test_children_get_the_lowest_free_number_and_keep_it() -> None:
+    root = Broker(0, terms())
+    for child in (1, 2, 3):
+        root.found(child)
+        root.receive(child, Join(0), 0.0)
+    root.lost(2)
+    root.found(4)
+    assert root.receive(3, Join(0), 0.0) == [Send(3, Assign(0, Key(0b001, 3, 1)))]
+    assert root.receive(4, Join(0), 0.0) == [Send(4, Assign(0, Key(0b010, 2, 1)))]
+
+
+def test_a_child_that_has_joined_elsewhere_is_let_go() -> None:
+    root = Broker(0, terms())
+    root.found(1)
+    root.receive(1, Join(0), 0.0)
+    root.receive(1, NOWHERE, 0.0)  # sent before it got its key
+    assert root.membership.children == [{1: 1}]
+    root.receive(1, Info((Key(0b110, 2, 2),), (1,)), 0.0)
+    assert root.membership.children == [{}]
+
+
+def test_who_asked_a_neighbour_that_lost_its_key_asks_another() -> None:
+    broker = Broker(7, terms())
+    broker.found(3)
+    broker.found(4)
+    broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0)
+    broker.receive(4, Info((Key(2, 2, 1),), (1,)), 0.0)
+    assert Send(4, Join(0)) in broker.receive(3, Info((None,), (1,)), 0.0)
+
+
+def test_nothing_is_heard_from_strangers() -> None:
+    broker = Broker(7, terms())
+    assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == []
+    assert broker.membership.hops == [FAR]
+
+
+# --- Repair -------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_key_is_looked_for_at_the_next_tick_only() -> None:
+    """A ring of five: when 1 dies, 2 could ask 3, which may not know yet that it has lost its own key."""
+    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    assert bus.brokers[2].membership.parents == [1]
+    bus.fail({1})
+    assert bus.brokers[2].membership.keys == [None]
+    assert bus.brokers[2].membership.hops == [FAR]
+    bus.tick()
+    assert bus.brokers[2].membership.parents == [3]
+    assert bus.brokers[2].membership.hops == [3]
+
+
+def test_a_parent_takes_over_from_a_child_that_died() -> None:
+    bus = Bus(terms(), {0: {1, 2}, 1: {0}, 2: {0}})
+    ask(bus, 2, "query", 4, 7)
+    assert bus.stored() == {("query", 0, 1)}  # the strings that begin with 1 are node 1's
+    bus.fail({1})
+    assert bus.stored() == {("query", 0, 0)}
+    assert tell(bus, 2, 5) == {"query"}
+
+
+def test_a_new_child_is_given_its_part_of_the_queries() -> None:
+    bus = Bus(terms(), {0: {1}, 1: {0}})
+    ask(bus, 1, "all", 0, 7.5)
+    ask(bus, 1, "low", 0, 1.5)
+    bus.sent.clear()
+    bus.add(2, {0})
+    (given,) = [message for _, receiver, message in bus.sent if isinstance(message, Subscribe) and receiver == 2]
+    assert given.query.name == "all"
+    assert bus.stored() == {("all", 0, 1), ("all", 0, 2), ("all", 0, 0), ("low", 0, 0)}
+    assert tell(bus, 0, 2) == {"all"}
+    bus.unsubscribe(1, "all")
+    assert tell(bus, 0, 2) == set()
+    assert bus.brokers[2].pieces == {}
+
+
+def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
+    """A ring of five: the query of 3 for what lies at 4, its parent, goes no farther, so the root has not seen it."""
+    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    ask(bus, 3, "query", 2, 2.5)  # the string 010, under node 4's key 01
+    assert {node for _, _, node in bus.stored()} == {4}
+    bus.fail({4})
+    bus.tick()
+    assert tell(bus, 0, 2) == set()
+    bus.tick(100)
+    assert tell(bus, 0, 2) == {"query"}
+
+
+def test_a_notification_with_a_dead_node_on_its_way_is_lost() -> None:
+    bus = line(4)
+    ask(bus, 3, "query", 0, 1.5)
+    bus.fail({2})
+    assert tell(bus, 1, 0) == set()
+    assert [(node, drop.reason) for node, drop in bus.dropped] == [(1, "broken-path")]
+
+
+def test_who_is_cut_off_cannot_publish() -> None:
+    bus = line(3)
+    bus.fail({1})
+    bus.tick()
+    assert tell(bus, 2, 0) == set()
+    assert [(node, drop.reason) for node, drop in bus.dropped] == [(2, "no-route")]
+
+
+# --- Queries and events -------------------------------------------------------------------------------------
+
+
+def test_a_query_is_asked_once_and_withdrawn_once() -> None:
+    bus = line(2)
+    ask(bus, 1, "query", 0, 1)
+    with pytest.raises(BadInput, match="query 'query': node 1 has asked it already"):
+        ask(bus, 1, "query", 0, 1)
+    bus.unsubscribe(1, "query")
+    with pytest.raises(BadInput, match="query 'query': node 1 has not asked it"):
+        bus.unsubscribe(1, "query")
+
+
+def test_an_event_that_lies_in_a_cell_of_the_query_but_not_in_its_box_is_not_delivered() -> None:
+    bus = line(2)
+    ask(bus, 1, "query", 0, 1.25)
+    assert tell(bus, 0, 1.5) == set()
+    assert tell(bus, 0, 1.25) == {"query"}
+
+
+def test_an_event_that_comes_from_several_trees_is_delivered_once() -> None:
+    bus = Bus(terms((0, 2), event_trees="all"), {0: {1}, 1: {0, 2}, 2: {1}})
+    ask(bus, 1, "query", 0, 7.5)
+    assert tell(bus, 1, 3) == {"query"}
+    assert len(bus.delivered) == 1
+    assert [drop.reason for _, drop in bus.dropped] == ["duplicate"]
+
+
+def test_a_notification_under_way_when_the_query_is_withdrawn_is_lost() -> None:
+    bus = line(2)
+    ask(bus, 1, "query", 0, 7.5)
+    event = bus.terms.event("event", [0])
+    (send,) = bus.brokers[0].publish(event, 0.0)
+    assert isinstance(send, Send)
+    assert isinstance(send.message, Notify)
+    bus.unsubscribe(1, "query")
+    assert reasons(bus.brokers[1].receive(0, send.message, 0.0)) == ["broken-path"]
+
+
+def test_a_notification_under_way_when_the_query_is_renewed_arrives() -> None:
+    bus = line(2)
+    ask(bus, 1, "query", 0, 7.5)
+    event = bus.terms.event("event", [0])
+    (send,) = bus.brokers[0].publish(event, 0.0)
+    assert isinstance(send, Send)
+    bus.tick(100)
+    (effect,) = bus.brokers[1].receive(0, send.message, 100.0)
+    assert isinstance(effect, Deliver)
+
+
+def test_what_is_not_known_any_more_need_not_be_forgotten() -> None:
+    assert Broker(0, terms()).receive(1, Unsubscribe(5), 0.0) == []
+
+
+def test_an_event_that_has_been_here_is_in_a_loop() -> None:
+    bus = line(2)
+    message = Publish(bus.terms.event("event", [7]), 0, (1, 0))
+    assert reasons(bus.brokers[1].receive(0, message, 0.0)) == ["loop"]
+
+
+def test_a_query_message_is_as_large_as_its_way_needs_not_as_its_box() -> None:
+    """Three attributes of 21 bits: 2^63 strings, in one prefix."""
+    attributes = tuple(Attribute(f"A{number}", "real", 0, 1) for number in range(3))
+    bus = line(3, Terms((0,), attributes, tinymq.Settings(attribute_bits=21)))
+    bus.subscribe(2, bus.terms.query("query", [0.1, 0, 0], [0.9, 1, 1]))
+    sent = [message for _, _, message in bus.sent if isinstance(message, Subscribe)]
+    assert [len(message.region) for message in sent] == [2, 1]  # 2 keeps what begins with 11, 1 what begins with 10
+    assert sent[0].region != EVERYTHING
+    bus.publish(0, bus.terms.event("event", [0.5, 0.25, 0.75]))
+    assert [node for node, _, _ in bus.delivered] == [2]
+
+
+def test_each_tree_of_the_baseline_spans_every_node() -> None:
+    agreed = Terms((0, 2), (Attribute("A", "real", 0, 8),), pub2sub.Settings(attribute_bits=3))
+    bus = line(3, agreed)
+    assert all(None not in broker.membership.keys for broker in bus.brokers.values())
+    assert [broker.membership.own_tree() for broker in bus.brokers.values()] == [0, 1, 0]
