@@ -6,7 +6,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin
 
 from serai.papers import KNOWN_MISSES, published
 from serai.statistics import Estimate
@@ -246,7 +246,9 @@ def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
     from serai.units import Quantity
 
     unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
-    choices = [False, True] if field.annotation is bool else list(get_args(field.annotation))
+    several = get_origin(field.annotation) is tuple
+    kind = get_args(field.annotation)[0] if several else field.annotation
+    choices = [False, True] if kind is bool else list(get_args(kind))
     return {
         "name": field.alias or key,
         "default": unit.format(field.default) if unit else field.default,
@@ -259,7 +261,12 @@ def protocol_as_text(protocol: Protocol) -> str:
     """A protocol with its paper, and each setting with default, choices and meaning."""
     lines = [f"{protocol.name}: {protocol.title}", f"    {protocol.paper}"]
     for setting in protocol_as_dict(protocol)["settings"]:
-        others = [json.dumps(choice) for choice in setting["choices"] if choice != setting["default"]]
+        default_is = setting["default"]
+        others = [
+            json.dumps(choice)
+            for choice in setting["choices"]
+            if choice != default_is and not (isinstance(default_is, tuple) and choice in default_is)
+        ]
         default = f"  {setting['name']} = {json.dumps(setting['default'])}"
         lines.append(default + (f"  (or {', '.join(others)})" if others else ""))
         lines += textwrap.wrap(setting["meaning"], _WIDTH - 2, initial_indent=" " * 6, subsequent_indent=" " * 6)
