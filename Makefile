@@ -14,7 +14,7 @@ demo: $(READY)
 	@$(BIN)/serai demo
 
 test: $(READY)
-	$(BIN)/pytest -q -n 2 --dist loadfile
+	$(BIN)/pytest -q -n 2 --dist loadgroup
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(KERNEL_TESTS)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q $(KERNEL_TESTS)
 
@@ -30,6 +30,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
+	$(BIN)/python benchmarks/sweep.py
 
 docs: $(DOCS_READY)
 	$(BIN)/zensical build --clean --strict

@@ -1,7 +1,10 @@
-"""How hard Hypothesis looks: quickly by default, at ten times as much with SERAI_THOROUGH=1."""
+"""How hard Hypothesis looks, quickly by default, at ten times as much with SERAI_THOROUGH=1; who runs beside whom."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels are then slow
@@ -12,3 +15,21 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=10 * QUICK_EXAMPLES)
 settings.load_profile("thorough" if os.environ.get("SERAI_THOROUGH") == "1" else "quick")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file stay in one process, and all tests on Spark in one: they share a session."""
+    for item in items:
+        on_spark = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if on_spark else str(item.path)))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One local Spark session for all tests of a process: starting it takes longer than most of them."""
+    from serai.pipeline.session import spark_session
+
+    session = spark_session("local[2]")
+    yield session
+    session.stop()

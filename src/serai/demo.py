@@ -1,16 +1,21 @@
-"""The comparison behind `serai demo`: each protocol in its own paper's set-up, over a few seeds."""
+"""The comparison behind `serai demo`: each protocol in its own paper's set-up, over a few seeds, on Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from serai.metrics import measure
 from serai.papers import KNOWN_MISSES, METRICS, published
+from serai.pipeline.plan import Plan, plan_comparison
+from serai.pipeline.store import OtherSweep, Store
 from serai.scenario import load_scenario
-from serai.simulation import simulate
-from serai.statistics import Estimate, estimate
+from serai.statistics import Estimate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from serai.pipeline.sweep import Progress
 
 SCENARIOS: Final = ("ced", "cet", "dg")
 
@@ -36,15 +41,25 @@ class Row:
         return cell
 
 
-def compare(seeds: int, on_run: Callable[[str], None]) -> list[Row]:
-    """What each protocol reaches over seeds 0 .. seeds-1; `on_run` hears its name after each run."""
-    return [_row(name, seeds, on_run) for name in SCENARIOS]
+def demo_plan(seeds: int) -> Plan:
+    """Each protocol in the set-up of its own paper, with common seeds."""
+    return plan_comparison("demo", [load_scenario(name) for name in SCENARIOS], seeds)
 
 
-def _row(name: str, seeds: int, on_run: Callable[[str], None]) -> Row:
-    scenario = load_scenario(name)
-    runs = []
-    for seed in range(seeds):
-        runs.append(measure(simulate(scenario, seed=seed)))
-        on_run(name)
-    return Row(name, {metric: estimate(getattr(run, metric) for run in runs) for metric in METRICS})
+def make_room(folder: Path, seeds: int) -> None:
+    """See that the demo can be written there; the demo of another version is replaced."""
+    store, plan = Store(folder), demo_plan(seeds)
+    try:
+        store.check(plan)
+    except OtherSweep:
+        store.clear()
+        store.write_plan(plan)
+
+
+def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:
+    """What each protocol reaches over seeds 0 .. seeds-1."""
+    from serai.pipeline.summaries import estimates_of
+    from serai.pipeline.sweep import run_sweep
+
+    estimates = estimates_of(run_sweep(demo_plan(seeds), folder, spark, progress=progress))
+    return [Row(name, estimates[0, name]) for name in SCENARIOS]

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Final
 
-_PACKAGES: Final = ("numpy", "numba", "pydantic", "pyarrow", "typer", "rich")
-_MEMORY_WANTED: Final = 1 << 30  # a run at the papers' size needs a small part of it; compiling needs about half
+from serai.errors import CannotRun
+from serai.pipeline.machine import free_memory_bytes
+
+_PACKAGES: Final = ("numpy", "numba", "pydantic", "pyarrow", "pandas", "pyspark", "typer", "rich")
+_MEMORY_WANTED: Final = 1 << 30  # Spark needs about 700 MiB of it; compiling about half
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Check:
 
 def check_machine() -> list[Check]:
     """Everything that serai needs, checked."""
-    return [_python(), *map(_package, _PACKAGES), _kernels(), _memory()]
+    return [_python(), *map(_package, _PACKAGES), _java(), _kernels(), _memory()]
 
 
 def _python() -> Check:
@@ -38,6 +41,18 @@ def _package(name: str) -> Check:
         return Check(name, True, metadata.version(name))
     except metadata.PackageNotFoundError:
         return Check(name, False, "missing", "install serai again: pip install -e .")
+
+
+def _java() -> Check:
+    try:
+        from serai.pipeline.java import choose_java
+    except ImportError as error:
+        return Check("java", False, f"cannot be looked for: {error}", "install numba: see above")
+    try:
+        java = choose_java()
+    except CannotRun as error:
+        return Check("java", False, "missing, or too old for Spark", str(error))
+    return Check("java", True, f"{java.version}, {java.origin}")
 
 
 def _kernels() -> Check:
@@ -53,17 +68,7 @@ def _kernels() -> Check:
 
 
 def _memory() -> Check:
-    free = _free_bytes()
+    free = free_memory_bytes()
     if free is None:
         return Check("memory", True, "free memory unknown on this system")
     return Check("memory", free >= _MEMORY_WANTED, f"{free / 2**30:.1f} GiB free", "serai wants 1 GiB of free memory")
-
-
-def _free_bytes() -> int | None:
-    """Memory that new work can have; None where the system does not say (macOS)."""
-    try:
-        with open("/proc/meminfo") as lines:  # noqa: PTH123
-            available = next(line for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return None
-    return int(available.split()[1]) * 1024

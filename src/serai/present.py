@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from serai.demo import Row
     from serai.doctor import Check
+    from serai.pipeline.plan import Plan
+    from serai.pipeline.summaries import Estimates
     from serai.protocols import Protocol
     from serai.scenario.imported import FoundMessages, FoundTrace
 
@@ -225,6 +227,47 @@ def _found_messages(messages: FoundMessages) -> list[str]:
     if messages.strangers:
         lines.append(f"            {messages.strangers:>10,}   nodes of theirs are not in the trace and meet nobody")
     return lines
+
+
+# Sweeps
+
+_MOST_ROWS: Final = 60
+_MOST_METRICS: Final = 4
+
+
+def sweep_line(plan: Plan) -> str:
+    """A sweep in one line: how many points, which protocols, how many seeds."""
+    points = f"{len(plan.points)} points" if len(plan.points) > 1 else "1 point"
+    protocols = " ".join(name.upper() for name in plan.protocols)
+    return f"{plan.name} · {points} · {protocols} · {seeds_of(plan.seeds)}"
+
+
+def swept(plan: Plan, estimates: Estimates) -> str:
+    """The table of a sweep: a line for each point and protocol, with the metrics that are looked for first."""
+    metrics = _shown_metrics(estimates)
+    labels = [", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items()) for point in plan.points]
+    wide = max([len(label) for label in labels] + [0]) + 2
+    head = f" mean ± 95 % CI\n {'':<{wide}}{'':<9}" + "".join(
+        f"{column.heading:>{_WIDTH_OF_OURS}}" for column in metrics.values()
+    )
+    rows = [
+        f" {labels[cell.point]:<{wide}}{cell.protocol.upper():<9}"
+        + "".join(
+            f"{_with_interval(estimates[cell.point, cell.protocol][metric], column):>{_WIDTH_OF_OURS}}"
+            for metric, column in metrics.items()
+        )
+        for cell in plan.cells[:_MOST_ROWS]
+    ]
+    more = [f" and {len(plan.cells) - _MOST_ROWS} more: see the report"] if len(plan.cells) > _MOST_ROWS else []
+    return "\n".join([head, *rows, *more])
+
+
+def _shown_metrics(estimates: Estimates) -> dict[str, _Column]:
+    """The metrics to show: the papers' if the network has them, else the first that are known."""
+    known = [name for name, found in next(iter(estimates.values())).items() if math.isfinite(found.mean)]
+    usual = {name: column for name, column in _COLUMNS.items() if name in known}
+    others = {name: _Column(name.removesuffix("_s")[-11:], 1, 2, "", 0, 0) for name in known[:_MOST_METRICS]}
+    return usual or others
 
 
 # Protocols and machine

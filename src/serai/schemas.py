@@ -413,3 +413,19 @@ CONTACTS_METRICS = pa.schema(
 
 METRICS_OF = {"field": METRICS, "overlay": OVERLAY_METRICS, "contacts": CONTACTS_METRICS}
 """The schema of a row of metrics, for each kind of network."""
+
+_DELAYS = [
+    pa.field("undelivered_pairs", pa.int64()),
+    pa.field("delay_bin", pa.list_(pa.field("element", pa.int16(), nullable=False))),
+    pa.field("delay_count", pa.list_(pa.field("element", pa.int32(), nullable=False))),
+]
+
+
+def sweep_schema(network: str) -> pa.Schema:
+    """The table of a sweep: the point, the metrics of the run, and its delays as counts in bins."""
+    return pa.schema([*_always(pa.int32(), "point"), *METRICS_OF[network], *_DELAYS])
+
+
+def part_schema(network: str) -> pa.Schema:
+    """What the tasks of a sweep write: as its table, but by the name of the cell instead of the point's number."""
+    return pa.schema([*_always(pa.string(), "cell"), *METRICS_OF[network], *_DELAYS])

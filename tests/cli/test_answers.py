@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -102,37 +101,6 @@ def test_run_into_an_empty_folder(serai: Run, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "out" in answer.out.splitlines()[-1]
     assert (tmp_path / "out/run.json").exists()
-
-
-def test_demo_as_json(serai: Run) -> None:
-    found = parsed(serai("demo", "--seeds", "2", "--json"))
-    assert found["seeds"] == 2
-    assert list(found["protocols"]) == ["ced", "cet", "dg"]
-    ratio = found["protocols"]["ced"]["delivery_ratio"]
-    assert ratio["published"] == 0.865
-    assert ratio["runs"] == 2
-    assert abs(ratio["mean"] - 0.865) < 0.1
-    assert "missed" in found["protocols"]["dg"]["lifetime_days"]
-
-
-def test_demo_prints_a_table_beside_the_papers(serai: Run) -> None:
-    answer = serai("demo", "--seeds", "2")
-    assert answer.code == 0
-    assert max(map(len, answer.out.splitlines())) <= 80
-    rows = {line.split()[0]: line for line in answer.out.splitlines() if re.match(r" (CED|CET|DG) ", line)}
-    assert list(rows) == ["CED", "CET", "DG"]
-    assert rows["CED"].split()[-4:] == ["86.5", "230.6", "4.2", "3.57"]
-    assert rows["DG"].split()[-1] == "6.04*"
-    assert all(row.count("±") == 4 for row in rows.values())
-    assert "* missed" in answer.out
-    assert answer.err.splitlines()[-3:] == [f"{name}: 2 runs done" for name in ("ced", "cet", "dg")]
-
-
-def test_demo_of_one_seed_has_no_interval(serai: Run) -> None:
-    answer = serai("demo", "--seeds", "1")
-    assert answer.code == 0
-    assert "±" not in answer.out
-    assert parsed(serai("demo", "--seeds", "1", "--json"))["protocols"]["dg"]["mean_delay_s"]["half_width"] is None
 
 
 def test_scenario_list(serai: Run) -> None:

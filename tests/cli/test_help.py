@@ -13,7 +13,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     assert answer.err == ""
     listed = re.findall(r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE)
     assert ["".join(words) for words in listed] == [
-        *("Simulate and compare:", "demo", "run"),
+        *("Simulate and compare:", "demo", "run", "sweep", "paper", "report"),
         *("Plan and prepare:", "scenario"),
         *("Housekeeping:", "protocols", "doctor"),
     ]
@@ -25,6 +25,9 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "--help",
         "demo --help",
         "run --help",
+        "sweep --help",
+        "paper --help",
+        "report --help",
         "scenario --help",
         "scenario list --help",
         "scenario show --help",

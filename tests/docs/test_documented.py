@@ -16,7 +16,8 @@ from serai.cli import app
 from serai.metrics import DEFINITIONS
 from serai.protocols import PROTOCOLS
 from serai.scenario import Scenario
-from serai.schemas import FULL_LOG_TABLES, RUN_TABLES
+from serai.scenario.section import SweepTable
+from serai.schemas import FULL_LOG_TABLES, RUN_TABLES, sweep_schema
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -196,3 +197,13 @@ def test_no_path_of_somebodys_machine() -> None:
         if pattern.search(line)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("column", ["point", "undelivered_pairs", "delay_bin", "delay_count"])
+def test_column_of_a_sweep_is_documented(column: str) -> None:
+    assert column in sweep_schema("field").names
+    assert column in code_words(page("sweep.md"))
+
+
+def test_sweep_table_is_documented() -> None:
+    assert {field.alias or name for name, field in SweepTable.model_fields.items()} <= code_words(page("sweep.md"))

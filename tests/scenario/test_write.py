@@ -78,6 +78,7 @@ def test_every_key_is_written_out():
             "nodes.file",
             "roots.spacing",
             "subscriptions.where",
+            "sweep",
         } - written
         known = set(known_keys(SCENARIOS[protocol.network], [protocol.name]))
         if protocol.network == "contacts":
@@ -129,8 +130,13 @@ def fits(value, schema, definitions):
     kind = schema["type"]
     if kind == "object":
         inner = schema.get("properties", {})
-        return set(schema.get("required", ())) <= set(value) and all(
-            fits(item, inner.get(key, schema.get("additionalProperties")), definitions) for key, item in value.items()
+        return (
+            isinstance(value, dict)
+            and set(schema.get("required", ())) <= set(value)
+            and all(
+                fits(item, inner.get(key, schema.get("additionalProperties")), definitions)
+                for key, item in value.items()
+            )
         )
     if kind == "array":
         return isinstance(value, list) and all(fits(item, schema["items"], definitions) for item in value)

@@ -18,8 +18,11 @@ from typer.core import TyperGroup
 from serai import __version__
 from serai.cli.housekeeping import doctor, protocols
 from serai.cli.options import HOUSEKEEPING, PANELS, PLAIN, PLAN, SIMULATE
+from serai.cli.paper import paper
+from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
+from serai.cli.sweep import sweep
 from serai.errors import BadInput, SeraiError
 
 
@@ -37,7 +40,7 @@ class _GroupedCommands(TyperGroup):
 
 
 _COMMANDS = {
-    SIMULATE: (demo, run),
+    SIMULATE: (demo, run, sweep, paper, report),
     PLAN: (),
     HOUSEKEEPING: (protocols, doctor),
 }

@@ -32,6 +32,12 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="K=V", help="Change one setting: --set protocol.alpha=10. May be repeated."),
 ]
+Master = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Run on this Spark cluster: spark://host:7077.")
+]
+Remote = Annotated[
+    str | None, typer.Option("--remote", metavar="URL", help="Run on this Spark Connect server: sc://host:15002.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

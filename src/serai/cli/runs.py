@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from serai.cli.options import AsJson, ProtocolName, ScenarioName, Settings, print_json
+from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json
+from serai.cli.spark import say, session, shown_progress
 from serai.errors import BadInput
 
 
 def demo(
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per protocol.")] = 20,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for runs and report.")] = Path("serai-demo"),
+    master: Master = None,
+    remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.demo import SCENARIOS, compare
+    from serai.demo import SCENARIOS, compare, make_room
     from serai.present import comparison, seeds_of
+    from serai.report import write_report
     from serai.scenario import load_scenario
 
+    make_room(out, seeds)
     if not as_json:
         print(f"serai demo   {load_scenario(SCENARIOS[0]).in_one_line()} · {seeds_of(seeds)}\n", flush=True)
-    with _progress(seeds, len(SCENARIOS)) as on_run:
-        rows = compare(seeds, on_run)
+    with session(master, remote) as spark:
+        with shown_progress() as progress:
+            rows = compare(seeds, out, spark, progress)
+        page = write_report(out, spark)
+        say("report", str(page))
     if as_json:
-        print_json({"seeds": seeds, "confidence": 0.95, "protocols": {row.protocol: row.as_dict() for row in rows}})
+        protocols = {row.protocol: row.as_dict() for row in rows}
+        print_json({"seeds": seeds, "confidence": 0.95, "protocols": protocols, "report": str(page)})
     else:
-        print(comparison(rows, seeds))
+        print(f"\n{comparison(rows, seeds)}\n\nreport: {page}")
 
 
 def run(
@@ -110,35 +116,3 @@ def _check_message_stats(network: str, file: Path) -> None:
         raise BadInput(f"--message-stats: only for opportunistic networks, and this scenario is of kind {network!r}")
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise BadInput(f"--message-stats {file}: name a file in a folder that exists")
-
-
-@contextmanager
-def _progress(seeds: int, protocols: int) -> Iterator[Callable[[str], None]]:
-    """A function to call after each run: a bar on a terminal, a line per protocol elsewhere; on stderr."""
-    if not sys.stderr.isatty():
-        yield _line_per_protocol(seeds)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn(" simulate"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("simulate", total=seeds * protocols)
-        yield lambda _protocol: bar.advance(task)
-
-
-def _line_per_protocol(seeds: int) -> Callable[[str], None]:
-    done: Counter[str] = Counter()
-
-    def on_run(protocol: str) -> None:
-        done[protocol] += 1
-        if done[protocol] == seeds:
-            print(f"{protocol}: {seeds} runs done", file=sys.stderr, flush=True)
-
-    return on_run

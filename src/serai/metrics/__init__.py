@@ -8,7 +8,7 @@ from serai.log import ContactsRun, OverlayRun, Run
 from serai.metrics import contacts, field, overlay
 from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
 
-__all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "jain", "measure"]
+__all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "delays", "jain", "measure"]
 
 
 def measure(run: Any, **options: Any) -> Any:
@@ -16,8 +16,15 @@ def measure(run: Any, **options: Any) -> Any:
     return _MEASURE[type(run)](run, **options)
 
 
+def delays(run: Any) -> Any:
+    """The delay of each delivered pair (an array), and how many pairs were wanted; None where nobody waits."""
+    answer = _DELAYS.get(type(run))
+    return answer(run) if answer else None
+
+
 _MEASURE: dict[type, Any] = {
     Run: field.measure_field,
     OverlayRun: overlay.measure_overlay,
     ContactsRun: contacts.measure_contacts,
 }
+_DELAYS: dict[type, Any] = {Run: field.delays_field, ContactsRun: contacts.delays_contacts}

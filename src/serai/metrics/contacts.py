@@ -238,13 +238,18 @@ def ratios(wanted: Numbers, delivered: Numbers) -> Floats:
     return shares
 
 
+def delays_contacts(run: ContactsRun) -> tuple[Floats, int]:
+    """The delay of each delivered pair, and how many pairs were wanted."""
+    return delivered_pairs(run).delay_s, len(wanted_pairs(run).bundle)
+
+
 def delay_cdf(run: ContactsRun) -> tuple[Floats, Floats]:
     """The delays of delivered pairs, ascending, and the fraction of all *wanted* pairs served within each.
 
     The undelivered count: the curve ends at the delivery ratio, not at 1.
     """
-    delays_s = np.sort(delivered_pairs(run).delay_s)
-    return delays_s, np.arange(1, len(delays_s) + 1) / max(len(wanted_pairs(run).bundle), 1)
+    delays_s, wanted = delays_contacts(run)
+    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
 
 
 # --- In The ONE's words

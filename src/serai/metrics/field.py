@@ -339,9 +339,13 @@ def delay_cdf(run: Run) -> tuple[Floats, Floats]:
 
     The undelivered count: the curve ends at the delivery ratio, not at 1.
     """
-    delays_s = np.sort(_delivered(run).delay_s)
-    wanted = int(_interested(_until_death(run)).sum())
-    return delays_s, np.arange(1, len(delays_s) + 1) / max(wanted, 1)
+    delays_s, wanted = delays_field(run)
+    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
+
+
+def delays_field(run: Run) -> tuple[Floats, int]:
+    """The delay of each delivered pair, and how many pairs were wanted."""
+    return _delivered(run).delay_s, int(_interested(_until_death(run)).sum())
 
 
 # --- The ledger out of the full log

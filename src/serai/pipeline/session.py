@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import serai
 from serai.errors import BadInput, CannotRun
 from serai.pipeline.java import Java, choose_java
 from serai.pipeline.machine import free_memory_bytes, usable_cores
@@ -57,6 +58,13 @@ def spark_session(
     return _started(master, choose_java(), chosen)
 
 
+def running_session() -> SparkSession | None:
+    """The session that this process has already, if it has one."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
 def driver_memory_mib(free_bytes: int | None) -> int:
     """Memory for the JVM in this process: a quarter of what is free, and no more than it can use."""
     if free_bytes is None:
@@ -87,6 +95,8 @@ def _settings(cores: int, memory_mib: int) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Summaries are small: as many pieces as cores, not the 200 that suit a large cluster.
         "spark.sql.shuffle.partitions": str(max(2, 2 * cores)),
+        # A row of metrics is wider than what Spark compiles by default.
+        "spark.sql.codegen.maxFields": "1000",
     }
     if not os.environ.get("SERAI_DEBUG"):
         quiet = resources.files("serai.pipeline") / "log4j2.properties"
@@ -104,7 +114,7 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("serai").master(master).config(map=dict(settings))
     try:
-        with _java_home(java.home()):
+        with _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources())):
             return builder.getOrCreate()
     except PySparkException as error:
         raise CannotRun(f"Spark did not start on {master} with Java {java.version}: {_first_line(error)}") from error
@@ -115,15 +125,21 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
 
 
 @contextmanager
-def _java_home(home: Path) -> Iterator[None]:
-    """JAVA_HOME while the JVM is started; afterwards the user's again."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(home)
+def _environment(**variables: str) -> Iterator[None]:
+    """These variables while the JVM is started, which hands them on to its workers; afterwards the user's again."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ |= variables
     try:
         yield
     finally:
-        del os.environ["JAVA_HOME"]
-        os.environ |= {"JAVA_HOME": before} if before is not None else {}
+        for name, value in before.items():
+            del os.environ[name]
+            os.environ |= {name: value} if value is not None else {}
+
+
+def _sources() -> list[str]:
+    """Where workers of this machine find serai: where this process did."""
+    return [str(Path(serai.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 
 def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:

@@ -151,7 +151,7 @@ def _key_values(overrides: Overrides) -> Iterator[tuple[str, str, Any]]:
         return
     for written in [overrides] if isinstance(overrides, str) else overrides:
         key, equals, value = written.partition("=")
-        yield f"--set {written}", key if equals else "", _toml_value(value)
+        yield f"--set {written}", key if equals else "", toml_value(value)
 
 
 def _key_path(key: str) -> tuple[str, ...] | None:
@@ -169,7 +169,7 @@ def _key_path(key: str) -> tuple[str, ...] | None:
     return path
 
 
-def _toml_value(text: str) -> Any:
+def toml_value(text: str) -> Any:
     """The value that `text` means: in TOML if it is that, else the text itself (11 m/s, each-contact)."""
     try:
         data = tomllib.loads(f"value = {text}")

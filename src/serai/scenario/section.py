@@ -168,6 +168,16 @@ class RadioCosts(Section):
     receive_costs: bool = Field(True, description="Whether receiving costs energy.")
 
 
+class SweepTable(Section):
+    """What `serai sweep` varies, unless its options say otherwise. A single run takes no notice."""
+
+    settings: dict[str, Any] = Field(
+        default_factory=dict, alias="set", description="Settings and their values: a list, or a range such as 1..11."
+    )
+    protocols: list[str] = Field(default_factory=list, description="Protocols to compare; if left out, the scenario's.")
+    seeds: int | None = Field(None, ge=1, description="Seeds 0 .. seeds-1 are run at every point.")
+
+
 class AnyProtocol:
     """Marks the field whose type is the `Settings` of the protocol that `name` says, one of a kind of network."""
 
@@ -188,6 +198,7 @@ class Scenario(Section):
 
     title: str = Field("", description="One line on what this scenario is.")
     name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
+    sweep: SweepTable | None = Field(None, description="What `serai sweep` varies.")
     if TYPE_CHECKING:  # each kind declares it last; the static type cannot follow the registry
         protocol: Any
 

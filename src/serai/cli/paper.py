@@ -1,0 +1,70 @@
+"""`serai paper`: the tables, figures and claims of the papers, reproduced on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from serai.cli.options import AsJson, Master, Remote, print_json
+from serai.cli.spark import say, session, shown_progress
+from serai.errors import BadInput, did_you_mean
+
+
+def paper(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Which paper: ced, cet, or all of them.", show_default=False)
+    ],
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per set-up.")] = 100,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder of runs and report.", show_default="serai-paper-NAME"),
+    ] = None,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Also run the other readings of the open points, one by one.")
+    ] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the results as Markdown.", show_default=False)
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce a paper: published, ours, every claim judged."""
+    from serai.papers.field import PAPERS
+    from serai.pipeline.store import Store
+    from serai.pipeline.sweep import run_sweep
+    from serai.present import sweep_line
+    from serai.report import read_reproduction, write_pages
+    from serai.report.markdown import as_markdown
+    from serai.report.paper import paper_plan
+    from serai.report.reproduction import as_dict
+    from serai.report.terminal import as_text
+
+    if name != "all" and name not in PAPERS:
+        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, "all"])}')
+    folder = out or Path(f"serai-paper-{name}")
+    plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
+    Store(folder).check(plan)
+    if not as_json:
+        print(f"serai {sweep_line(plan)}\n", flush=True)
+    with session(master, remote) as spark:
+        with shown_progress() as progress:
+            run_sweep(plan, folder, spark, progress=progress)
+        found = read_reproduction(folder, spark)
+    page = write_pages(found, folder)
+    say("report", str(page))
+    if markdown is not None:
+        _write(markdown, as_markdown(found))
+    if as_json:
+        print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
+    else:
+        print(as_text(found))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,30 @@
+"""`serai report`: the report of a finished sweep, written again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from serai.cli.options import AsJson, Master, Remote, print_json
+from serai.cli.spark import session
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sweep.", show_default=False)],
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a demo, sweep or paper folder."""
+    from serai.pipeline.store import Store
+    from serai.report import write_report
+
+    Store(folder).plan()  # a folder without a sweep is found out before Spark is started
+    with session(master, remote) as spark:
+        page = write_report(folder, spark)
+    if as_json:
+        print_json({"report": str(page)})
+    else:
+        print(f"written to {page}")

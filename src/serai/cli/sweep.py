@@ -1,0 +1,101 @@
+"""The command that runs sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from serai.cli.options import AsJson, Master, Remote, ScenarioName, print_json
+from serai.cli.spark import say, session, shown_progress
+
+
+def sweep(
+    scenario: ScenarioName,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The sweep's folder; an unfinished one is taken up again.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V,V", help="A setting and its values: 2,5,10 or 1..11 or 40..140:20."),
+    ] = None,
+    protocols: Annotated[
+        str | None, typer.Option(metavar="P,P", help="Compare these protocols: ced,cet,dg.", show_default=False)
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Seeds 0 to N-1 at every point (20).", show_default=False)
+    ] = None,
+    until_ci: Annotated[
+        str | None,
+        typer.Option(metavar="W", help="Stop a point when its interval is as narrow: 1%, or mean_delay_s=1%."),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="Also keep the runs: ledger, or log with every transfer.")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario over settings, protocols and seeds, on Spark."""
+    from serai.pipeline.plan import plan_sweep
+    from serai.pipeline.stopping import parse_until
+    from serai.pipeline.store import Store
+    from serai.pipeline.summaries import estimates_of
+    from serai.pipeline.sweep import run_sweep
+    from serai.present import sweep_line, swept
+
+    kept = _kept(keep)
+    names = [name.strip() for name in protocols.split(",")] if protocols else None
+    plan = plan_sweep(scenario, settings or (), names, seeds)
+    until = parse_until(until_ci, plan.network) if until_ci else None
+    Store(out).check(plan)
+    if not as_json:
+        print(f"serai sweep  {sweep_line(plan)}\n", flush=True)
+    with session(master, remote) as spark:
+        with shown_progress() as progress:
+            done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
+        estimates = estimates_of(done)
+        page = _report(out, spark) if report else None
+    if as_json:
+        print_json(_as_json(done.plan, estimates, out, page))
+    else:
+        print(f"\n{swept(done.plan, estimates)}\n\nwritten to {out}")
+
+
+def _kept(keep: str | None) -> Literal["ledger", "log"] | None:
+    from serai.errors import BadInput, did_you_mean
+
+    if keep not in (None, "ledger", "log"):
+        raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')
+    return cast(Literal["ledger", "log"] | None, keep)
+
+
+def _report(folder: Path, spark: Any) -> Path:
+    from serai.report import write_report
+
+    page = write_report(folder, spark)
+    say("report", str(page))
+    return page
+
+
+def _as_json(plan: Any, estimates: Any, folder: Path, page: Path | None) -> dict[str, Any]:
+    """The whole answer: every metric of every cell."""
+    return {
+        "folder": str(folder),
+        "report": str(page) if page else None,
+        "confidence": 0.95,
+        "points": [
+            {
+                "settings": settings,
+                "protocols": {
+                    name: {
+                        metric: {"mean": found.mean, "half_width": found.half_width(), "runs": found.count}
+                        for metric, found in estimates[point, name].items()
+                    }
+                    for name in plan.protocols
+                    if (point, name) in estimates
+                },
+            }
+            for point, settings in enumerate(plan.points)
+        ],
+    }

@@ -1,0 +1,200 @@
+"""From the rows of a sweep, through Spark, to the small summary that a report is made from."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Container, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from serai.papers import METRICS
+from serai.papers.field import PAPERS
+from serai.pipeline.plan import Plan, cell_id
+from serai.pipeline.store import source_stamp
+from serai.report.communities import SEEDS, served_by_size
+from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
+from serai.report.wording import better
+from serai.scenario import builtin_names, load_scenario, to_toml
+from serai.scenario.section import keys_of
+from serai.statistics import Estimate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from serai.pipeline.results import Sweep
+
+_SEEDS_DRAWN: Final = 30
+_MOST_CURVES: Final = 18
+_MOST_SERVED: Final = 6
+_HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {
+    "field": METRICS,
+    "overlay": ("delivery_ratio", "nodes_per_query", "query_hops_own_tree", "notification_delay_ratio"),
+    "contacts": ("delivery_ratio", "mean_delay_s", "copies_per_bundle", "bytes_per_delivery"),
+}
+_MOST_HEADLINES: Final = 4
+
+
+def gather(sweep: Sweep) -> Results:
+    """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
+    from serai.pipeline.summaries import estimates_of
+
+    plan, rows = sweep.plan, sweep.rows
+    estimates = {
+        (Case(*cell), metric): estimate
+        for cell, found in estimates_of(sweep).items()
+        for metric, estimate in found.items()
+    }
+    definitions = definitions_of(plan.network)
+    headlines = headlines_of(plan.network, definitions, estimates)
+    compared = [name for name in definitions if name in headlines or name.startswith("fairness")]
+    main = [number for number, point in enumerate(plan.points) if not point][:1] or list(range(len(plan.points)))
+    few = rows.where(rows["point"].isin(main))
+    return Results(
+        title=_title(plan),
+        points=tuple(_point(plan, number) for number in range(len(plan.points))),
+        cases=tuple(Case(cell.point, cell.protocol) for cell in plan.cells),
+        definitions=definitions,
+        headlines=headlines,
+        estimates=estimates,
+        seeds=plan.seeds,
+        differences=_differences(few, plan, compared),
+        delays=_delay_curves(few),
+        dots=_dots(rows, headlines),
+        served=_served(sweep, main),
+        served_seeds=min(SEEDS, plan.seeds),
+        scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
+        provenance=_provenance(sweep),
+    )
+
+
+def definitions_of(network: str) -> Mapping[str, tuple[str, str]]:
+    """Unit and meaning of every metric of a kind of network."""
+    definitions: Mapping[str, tuple[str, str]] = import_module(f"serai.metrics.{network}").DEFINITIONS
+    return definitions
+
+
+def headlines_of(
+    network: str, definitions: Mapping[str, tuple[str, str]], estimates: Mapping[tuple[Case, str], Estimate]
+) -> tuple[str, ...]:
+    """The metrics of the main table: those chosen for the network, else the first that have a better end."""
+    known = {metric for (_, metric), found in estimates.items() if math.isfinite(found.mean)}
+    chosen = tuple(name for name in _HEADLINES.get(network, ()) if name in known)
+    return chosen or tuple(name for name in definitions if name in known and better(name))[:_MOST_HEADLINES]
+
+
+def _collected(frame: DataFrame) -> list[dict[str, Any]]:
+    """A small frame as rows."""
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    return Case(row["point"], row["protocol"])
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _point(plan: Plan, number: int) -> Point:
+    names = dict.fromkeys(cell.scenario.name for cell in plan.cells if cell.point == number)
+    return Point(" ".join(names), {key: str(value) for key, value in plan.points[number].items()})
+
+
+def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[Case, Case, str], Difference]:
+    """Every pair of protocols at a point, tested under common seeds."""
+    from serai.pipeline.aggregate import paired
+
+    found = {}
+    for baseline in plan.protocols[1:]:
+        for row in _collected(paired(rows, baseline, metrics)):
+            if row["p_value"] is not None:
+                key = (_case(row), Case(row["point"], baseline), row["metric"])
+                found[key] = Difference(row["mean"], _number(row["half_width"]), row["p_value"])
+    return found
+
+
+def _delay_curves(rows: DataFrame) -> dict[Case, DelayCurve]:
+    """The pooled delays of the first cases; a page with more curves would say less."""
+    from serai.pipeline.aggregate import delays
+
+    if "delay_bin" not in rows.columns:
+        return {}
+    curves: dict[Case, list[tuple[float, float]]] = {}
+    for row in sorted(_collected(delays(rows)), key=lambda row: (row["point"], row["protocol"], row["bin"])):
+        curves.setdefault(_case(row), []).append((row["delay_s"], row["fraction"]))
+    return {case: _curve(steps) for case, steps in list(curves.items())[:_MOST_CURVES]}
+
+
+def _curve(steps: Iterable[tuple[float, float]]) -> DelayCurve:
+    delay_s, fraction = zip(*steps, strict=True)
+    return DelayCurve(delay_s, fraction)
+
+
+def _dots(rows: DataFrame, metrics: Iterable[str]) -> dict[tuple[Case, str], tuple[float, ...]]:
+    """The first seeds of every case, as they are."""
+    chosen = list(metrics)
+    few = rows.where(rows["seed"] < _SEEDS_DRAWN).select("point", "protocol", "seed", *chosen)
+    dots: dict[tuple[Case, str], list[float]] = {}
+    for row in sorted(_collected(few), key=lambda row: row["seed"]):
+        for metric in chosen:
+            if row[metric] is not None:
+                dots.setdefault((_case(row), metric), []).append(row[metric])
+    return {key: tuple(values) for key, values in dots.items()}
+
+
+def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:
+    """Who is served in the main cases of a field; nothing where serai has changed since the sweep was run."""
+    cells = [cell for cell in sweep.plan.cells if cell.point in points]
+    if sweep.plan.network != "field" or len(cells) > _MOST_SERVED or sweep.versions.get("sources") != source_stamp():
+        return {}
+    return {
+        Case(cell.point, cell.protocol): served_by_size(cell.scenario, range(min(SEEDS, cell.seeds))) for cell in cells
+    }
+
+
+def _title(plan: Plan) -> str:
+    protocols = [name.upper() for name in plan.protocols]
+    if plan.name.startswith("paper "):
+        papers = [name.upper() for name in PAPERS if name in plan.protocols]
+        return f"The {' and '.join(papers)} paper{'s' if len(papers) > 1 else ''} reproduced"
+    return f"{', '.join(protocols)}: {plan.name}"
+
+
+def _provenance(sweep: Sweep) -> dict[str, str]:
+    plan = sweep.plan
+    return {
+        "command": command_of(plan),
+        "seeds": f"0 to {plan.seeds - 1}",
+        "runs": f"{sum(plan.runs().values()):,}",
+        **sweep.versions,
+        "Python": platform.python_version(),
+    }
+
+
+def command_of(plan: Plan) -> str:
+    """The command that gives these numbers again."""
+    seeds = f"--seeds {plan.seeds}"
+    if plan.name.startswith("paper ") or plan.name == "demo":
+        return f"serai {plan.name} {seeds}"
+    axes = [f'--set "{axis.key}={",".join(str(value) for value in axis.values)}"' for axis in plan.axes]
+    source = plan.name if _is_as_built_in(plan) else "scenario.toml"
+    where = "" if source == plan.name else " (scenario.toml: the first scenario of this report, saved)"
+    return " ".join([f"serai sweep {source}", *axes, f"--protocols {','.join(plan.protocols)}", seeds]) + where
+
+
+def _is_as_built_in(plan: Plan) -> bool:
+    """Whether the first cell is what the built-in scenario of that name gives with the swept settings alone."""
+    if plan.name not in builtin_names():
+        return False
+    cell = plan.cells[0]
+    known = keys_of(type(cell.scenario.protocol))
+    changes = {key: value for key, value in plan.points[0].items() if not _of_others(key, known)}
+    return cell_id(load_scenario(plan.name, changes, cell.protocol)) == cell.id
+
+
+def _of_others(key: str, known: Container[str]) -> bool:
+    """Whether a swept setting is one of another protocol."""
+    table, _, setting = key.partition(".")
+    return table == "protocol" and setting not in known

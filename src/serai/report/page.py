@@ -1,0 +1,92 @@
+"""One HTML file that needs nothing else, and beside it the same tables as CSV and LaTeX and the figures as SVG."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from serai import __version__
+from serai.errors import CannotRun
+from serai.papers.claims import FAILS, HOLDS, OPEN
+from serai.report.figures import Picture
+from serai.report.reproduction import HIT, MISSED
+from serai.report.sections import Section
+from serai.report.tables import Table, to_csv, to_latex
+
+PAGE: Final = "report.html"
+TABLES: Final = "tables"
+FIGURES: Final = "figures"
+_TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", HIT: "good", MISSED: "bad"}
+
+
+def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """The page as text: no script, no reference to anything outside the report's own folder."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    template = environment.from_string((resources.files("serai.report") / "page.html").read_text("utf-8"))
+    present = [section for section in sections if not section.absent]
+    return template.render(
+        title=title,
+        subtitle=subtitle,
+        sections=present,
+        absent=[section for section in sections if section.absent],
+        pictures={picture.name: _data_uri(picture) for picture in all_pictures(present)},
+        tones=_TONES,
+        version=__version__,
+    )
+
+
+def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Section]) -> Path:
+    """Write the page and what goes beside it into `folder`, whole or not at all; the path of the page."""
+    page = render(title, subtitle, sections)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".report-", dir=folder))
+    except OSError as error:
+        raise CannotRun(f"{folder}: the report cannot be written there: {error.strerror}") from None
+    try:
+        _fill(aside, page, sections)
+        for name in (TABLES, FIGURES):
+            shutil.rmtree(folder / name, ignore_errors=True)
+            (aside / name).rename(folder / name)
+        (aside / PAGE).rename(folder / PAGE)
+    except OSError as error:
+        raise CannotRun(f"{folder}: the report cannot be written there: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return folder / PAGE
+
+
+def _fill(folder: Path, page: str, sections: Sequence[Section]) -> None:
+    for name in (TABLES, FIGURES):
+        (folder / name).mkdir()
+    for table in all_tables(sections):
+        (folder / TABLES / f"{table.name}.csv").write_text(to_csv(table), encoding="utf-8")
+        (folder / TABLES / f"{table.name}.tex").write_text(to_latex(table), encoding="utf-8")
+    for picture in all_pictures(sections):
+        (folder / FIGURES / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
+    (folder / PAGE).write_text(page, encoding="utf-8")
+
+
+def all_tables(sections: Sequence[Section]) -> Iterator[Table]:
+    """Every table of these chapters and their parts."""
+    for section in sections:
+        yield from section.tables
+        yield from all_tables(section.parts)
+
+
+def all_pictures(sections: Sequence[Section]) -> Iterator[Picture]:
+    """Every picture of these chapters and their parts."""
+    for section in sections:
+        yield from section.pictures
+        yield from all_pictures(section.parts)
+
+
+def _data_uri(picture: Picture) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.svg.encode()).decode()}"

@@ -1,0 +1,119 @@
+"""What a report is made from: means over seeds and a few curves, never the runs themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from serai.statistics import Estimate
+
+UNKNOWN = Estimate(math.nan, math.nan, 0)
+
+
+class Case(NamedTuple):
+    """A line of the tables: a point of the sweep (its number) under one protocol."""
+
+    point: int
+    protocol: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a sweep: the scenario's name, and the settings that were changed."""
+
+    scenario: str
+    settings: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """The changed settings, as they would be written; the scenario's name if there are none."""
+        return ", ".join(f"{key} = {value}" for key, value in self.settings.items()) or self.scenario
+
+
+class Difference(NamedTuple):
+    """The mean difference of two protocols under common seeds, half of its interval, and the paired test's p."""
+
+    mean: float
+    half_width: float
+    p: float
+
+
+class DelayCurve(NamedTuple):
+    """The fraction of all wanted pairs that was served within each delay: it ends at the delivery ratio, not at 1."""
+
+    delay_s: tuple[float, ...]
+    fraction: tuple[float, ...]
+
+
+class Served(NamedTuple):
+    """What became of the events of all communities of a class, all seeds together."""
+
+    events: int
+    wanted_pairs: int
+    delivered_pairs: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """The summary of a sweep; what it does not have is empty, and the report says so."""
+
+    title: str
+    points: tuple[Point, ...]
+    cases: tuple[Case, ...]
+    definitions: Mapping[str, tuple[str, str]]
+    """Metric -> unit and meaning, in the order in which they are shown."""
+    headlines: tuple[str, ...]
+    """The metrics of the main table."""
+    estimates: Mapping[tuple[Case, str], Estimate]
+    seeds: int
+    differences: Mapping[tuple[Case, Case, str], Difference] = field(default_factory=dict)
+    """(case, other case at the same point, metric) -> case minus other."""
+    delays: Mapping[Case, DelayCurve] = field(default_factory=dict)
+    dots: Mapping[tuple[Case, str], tuple[float, ...]] = field(default_factory=dict)
+    """The values of a few seeds, to be drawn."""
+    served: Mapping[Case, Mapping[str, Served]] = field(default_factory=dict)
+    """How the events of communities of each size fared, in a few runs of the main cases."""
+    served_seeds: int = 0
+    scenarios: Mapping[Case, str] = field(default_factory=dict)
+    """The whole scenario of a case as TOML, every default written out."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """How to get the same again: command, seeds, versions."""
+
+    def estimate(self, case: Case, metric: str) -> Estimate:
+        """The mean of a metric over the seeds; `UNKNOWN` where there is none."""
+        return self.estimates.get((case, metric), UNKNOWN)
+
+    def name(self, case: Case) -> str:
+        """How a case is called: by its protocol, and by its point where there are several."""
+        protocol = case.protocol.upper()
+        return protocol if len(self.numbers) == 1 else f"{protocol} · {self.points[case.point].label}"
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols, in the order of the cases."""
+        return list(dict.fromkeys(case.protocol for case in self.cases))
+
+    def at(self, point: int) -> list[Case]:
+        """The cases of a point."""
+        return [case for case in self.cases if case.point == point]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The points (their numbers) that the cases are at."""
+        return list(dict.fromkeys(case.point for case in self.cases))
+
+    def main(self) -> Results:
+        """What the tables are about: where some points change nothing, the first of these; else everything."""
+        unchanged = [number for number in self.numbers if not self.points[number].settings]
+        return replace(self, cases=tuple(self.at(unchanged[0]))) if unchanged else self
+
+    def metrics(self, *beginnings: str) -> list[str]:
+        """The metrics whose names begin so and of which anything is known."""
+        known = {
+            metric
+            for (case, metric), found in self.estimates.items()
+            if case in self.cases and math.isfinite(found.mean)
+        }
+        return [name for name in self.definitions if name in known and name.startswith(beginnings)]

@@ -1,0 +1,379 @@
+"""The chapters of a report: from the summary of a sweep to sentences, tables and pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
+from serai.report.results import Case, Results
+from serai.report.tables import Cell, Table, estimated, plain, text
+from serai.report.wording import better, in_words, scale_of, three_digits, with_interval
+
+_SIGNIFICANT: Final = 0.05
+_MOST_POINTS_DRAWN: Final = 6
+_MOST_RANKED: Final = 4
+_COSTS_DRAWN: Final = ("copies_per_event", "energy_j", "lifetime_days")
+_COSTS: Final = (
+    *("copies", "transmissions", "energy", "control_energy", "lifetime", "load"),
+    *("nodes_per_query", "query_hops", "notification_transmissions", "busiest", "state_per_node"),
+    *("bytes_per", "payload_bytes", "control_bytes", "wasted_bytes"),
+)
+_NO_COSTS: Final = ("transmissions", "lifetime_events_only_days")  # what others of them say already
+
+
+@dataclass(frozen=True)
+class Block:
+    """Something to fold out: a title and a text as it stands."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A chapter; `absent` says why there is nothing in it."""
+
+    name: str
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    absent: str = ""
+    parts: tuple[Section, ...] = field(default=())
+
+
+def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Section | None = None) -> list[Section]:
+    """Every chapter, in the order of reading; `caveats` end the answer that opens the report."""
+    papers = against_papers or Section("papers", "Against the papers", absent="they print nothing on these runs")
+    return [
+        _answer(results, caveats),
+        _main_table(results),
+        _against_settings(results, drawn_elsewhere=any(part.pictures for part in papers.parts)),
+        _delays(results),
+        _costs(results),
+        _drops(results),
+        _fairness(results),
+        papers,
+        _scenarios(results),
+        _reproduce(results),
+    ]
+
+
+# --- 1 and 2: who does best
+
+
+def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
+    if not results.headlines:
+        return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
+    first, *others = results.headlines
+    standings = [standing for metric in others if (standing := _best_of(results, metric))]
+    sentences = [_order(results, first), f"Otherwise best: {'; '.join(standings)}." if standings else ""]
+    seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
+    return Section("answer", "The answer", (" ".join(filter(None, sentences)), seeds, *caveats))
+
+
+def _order(results: Results, metric: str) -> str:
+    """Who is best in a metric and who comes after, in one sentence."""
+    ranked = _ranked(results, metric, list(results.cases))
+    if not ranked:
+        return ""
+    best, *others = ranked[:_MOST_RANKED]
+    end = f", before {_listed([_said(results, case, metric) for case in others])}" if others else ""
+    if len(ranked) > _MOST_RANKED:
+        end += f", and {in_words(len(ranked) - _MOST_RANKED, 'other')}"
+    return f"{scale_of(metric, results.definitions).name.capitalize()}: first is {_said(results, best, metric)}{end}."
+
+
+def _best_of(results: Results, metric: str) -> str:
+    """Who is best in a metric, and who cannot be told apart from that, in a few words."""
+    ranked = _ranked(results, metric, list(results.cases))
+    if not ranked:
+        return ""
+    alike = [case for case in ranked[1:_MOST_RANKED] if not differ(results, ranked[0], case, metric)]
+    same = f", not to be told apart from {_listed([results.name(case) for case in alike])}" if alike else ""
+    return f"{scale_of(metric, results.definitions).name}, {_said(results, ranked[0], metric)}{same}"
+
+
+def _said(results: Results, case: Case, metric: str) -> str:
+    scale = scale_of(metric, results.definitions)
+    value = with_interval(results.estimate(case, metric), scale.factor)
+    return f"{results.name(case)} ({value}{f' {scale.unit}' if scale.unit else ''})"
+
+
+def _listed(words: list[str]) -> str:
+    """The words in a row: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:
+    """The cases from best to worst; none where it cannot be said what is better."""
+    known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
+    return (
+        sorted(known, key=lambda case: -better(metric) * results.estimate(case, metric).mean) if better(metric) else []
+    )
+
+
+def differ(results: Results, case: Case, other: Case, metric: str) -> bool:
+    """Whether two cases differ: by the paired test under common seeds if there is one, else by their intervals."""
+    for pair in ((case, other), (other, case)):
+        if found := results.differences.get((*pair, metric)):
+            return found.p < _SIGNIFICANT
+    one, two = results.estimate(case, metric), results.estimate(other, metric)
+    return abs(one.mean - two.mean) > one.half_width() + two.half_width()
+
+
+def _main_table(results: Results) -> Section:
+    table = case_table(
+        results, "main", "Main results, mean ± 95 % confidence interval.", results.headlines, mark_best=True
+    )
+    return Section("main", "Main table", tables=(table,))
+
+
+def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ...], mark_best: bool = False) -> Table:
+    """One line per case, one column per metric; the best of each point bold, who is not worse marked ≈."""
+    several = len(results.numbers) > 1
+    scales = [scale_of(metric, results.definitions) for metric in metrics]
+    rows = []
+    for case in results.cases:
+        cells: list[Cell] = [text(results.points[case.point].label)] if several else []
+        cells.append(text(case.protocol.upper()))
+        for metric, scale in zip(metrics, scales, strict=True):
+            strong, remark = _standing(results, case, metric) if mark_best else (False, "")
+            cells.append(estimated(results.estimate(case, metric), scale, strong, remark))
+        rows.append(tuple(cells))
+    heads = (*(("settings",) if several else ()), "protocol", *(scale.heading for scale in scales))
+    return Table(name, caption, heads, tuple(rows), _explained([cell for row in rows for cell in row]))
+
+
+def _explained(cells: list[Cell]) -> tuple[str, ...]:
+    """What the marks in these cells mean."""
+    best = ["Bold: the best of its point."] if any(cell.strong for cell in cells) else []
+    alike = ["≈: no difference from the best by a paired test under common seeds (5 %)."]
+    return tuple(best + (alike if any(cell.remark for cell in cells) else []))
+
+
+def _standing(results: Results, case: Case, metric: str) -> tuple[bool, str]:
+    ranked = _ranked(results, metric, results.at(case.point))
+    if len(ranked) < 2 or case not in ranked:
+        return False, ""
+    if case == ranked[0]:
+        return True, ""
+    return False, "" if differ(results, ranked[0], case, metric) else "≈"
+
+
+# --- 3: against the swept setting
+
+
+def _against_settings(results: Results, drawn_elsewhere: bool) -> Section:
+    title = "Against the swept setting"
+    pictures = tuple(picture for axis in swept_axes(results) for picture in _axis_pictures(results, axis))
+    if not pictures:
+        why = "its figures are among those of the papers" if drawn_elsewhere else "no setting with numbers was swept"
+        return Section("swept", title, absent=why)
+    return Section(
+        "swept", title, ("Points are means with 95 % intervals; small dots are single seeds.",), pictures=pictures
+    )
+
+
+def swept_axes(results: Results) -> list[str]:
+    """The settings that take more than one value, all of them numbers."""
+    keys = dict.fromkeys(key for number in results.numbers for key in results.points[number].settings)
+    return [key for key in keys if len({_at(results, number, key) for number in results.numbers} - {None}) > 1]
+
+
+def _at(results: Results, point: int, key: str) -> float | None:
+    """Where a point stands on an axis: the number that its setting begins with."""
+    words = str(results.points[point].settings.get(key, "")).split()
+    try:
+        return float(words[0]) if words else None
+    except ValueError:
+        return None
+
+
+def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
+    """One picture per metric and per combination of the other settings."""
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number in results.numbers:
+        if _at(results, number, axis) is not None:
+            others = tuple(item for item in results.points[number].settings.items() if item[0] != axis)
+            groups.setdefault(others, []).append(number)
+    for index, (others, points) in enumerate(list(groups.items())[:_MOST_POINTS_DRAWN]):
+        if len(points) < 2:
+            continue
+        where = f" ({', '.join(f'{key} = {value}' for key, value in others)})" if others else ""
+        for metric in results.headlines:
+            series = [_curve(results, metric, axis, protocol, points) for protocol in results.protocols]
+            drawn = [one for one in series if one.at]
+            if drawn:
+                name = f"swept-{axis.replace('.', '-')}-{metric}{f'-{index}' if others else ''}"
+                scale = scale_of(metric, results.definitions)
+                yield curves(name, drawn, axis, scale.heading, f"{scale.name.capitalize()} against {axis}{where}.")
+
+
+def _curve(results: Results, metric: str, axis: str, protocol: str, points: list[int]) -> Series:
+    cases = [case for case in results.cases if case.protocol == protocol and case.point in points]
+    known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
+    return series_of(results, metric, protocol, [(_at(results, case.point, axis) or 0.0, case) for case in known])
+
+
+def series_of(results: Results, metric: str, protocol: str, cases: list[tuple[float, Case]]) -> Series:
+    """The curve of a protocol through these cases, from left to right, in the unit that is printed."""
+    factor = scale_of(metric, results.definitions).factor
+    ordered = sorted(cases)
+    found = [results.estimate(case, metric) for _, case in ordered]
+    return Series(
+        protocol.upper(),
+        mark_of(protocol, results.protocols),
+        [at for at, _ in ordered],
+        [factor * one.mean for one in found],
+        [factor * one.half_width() for one in found],
+        [[factor * dot for dot in results.dots.get((case, metric), ())] for _, case in ordered],
+    )
+
+
+# --- 4 to 7: a closer look
+
+
+def _delays(results: Results) -> Section:
+    title = "Delay, the undelivered counted"
+    points = [point for point in results.numbers if any(case in results.delays for case in results.at(point))]
+    if not points:
+        return Section("delay", title, absent="the delays of single deliveries were not kept")
+    pictures = []
+    for point in points[:_MOST_POINTS_DRAWN]:
+        series = [
+            Series(
+                case.protocol.upper(),
+                mark_of(case.protocol, results.protocols),
+                results.delays[case].delay_s,
+                [100 * fraction for fraction in results.delays[case].fraction],
+                (),
+            )
+            for case in results.at(point)
+            if case in results.delays
+        ]
+        where = f" ({results.points[point].label})" if len(results.numbers) > 1 else ""
+        caption = f"Wanted pairs served within a delay{where}: the curves end at the delivery ratio, not at 100 %."
+        pictures.append(steps(f"delay-{point}", series, "delay, s", "served, % of wanted", caption))
+    return Section("delay", title, pictures=tuple(pictures), tables=tuple(_quantile_tables(results)))
+
+
+def _quantile_tables(results: Results) -> Iterator[Table]:
+    """Within which delay a part of all wanted pairs is served; nothing where so many never are."""
+    parts = (0.25, 0.5, 0.75, 0.9, 0.95)
+    rows = []
+    for case in [case for case in results.cases if case in results.delays]:
+        curve = results.delays[case]
+        cells = [text(results.name(case))]
+        for part in parts:
+            within = next((d for d, f in zip(curve.delay_s, curve.fraction, strict=True) if f >= part), None)
+            cells.append(Cell("never" if within is None else f"{within:,.0f}", within, right=True))
+        rows.append(tuple(cells))
+    caption = "Seconds until a part of all wanted pairs was served, all seeds together."
+    yield Table("delay-quantiles", caption, ("case", *(f"{100 * part:.0f} %" for part in parts)), tuple(rows))
+
+
+def _costs(results: Results) -> Section:
+    title = "Cost"
+    metrics = tuple(name for name in results.metrics(*_COSTS) if name not in _NO_COSTS)
+    if not metrics:
+        return Section("cost", title, absent="no cost was measured")
+    drawn = [name for name in metrics if name in _COSTS_DRAWN] or list(metrics[:3])
+    table = case_table(results, "cost", "What it costs, mean ± 95 % confidence interval.", metrics)
+    return Section("cost", title, tables=(table,), pictures=_level_pictures(results, "cost", drawn))
+
+
+def _level_pictures(results: Results, name: str, metrics: list[str]) -> tuple[Picture, ...]:
+    """How the cases compare in each metric; none where there are too many lines to read."""
+    if len(results.cases) > 12:
+        return ()
+    pictures = []
+    for metric in metrics:
+        scale = scale_of(metric, results.definitions)
+        series = [_level(results, case, metric) for case in results.cases]
+        caption = f"{scale.name.capitalize()}. {results.definitions[metric][1]}"
+        pictures.append(levels(f"{name}-{metric}", series, scale.heading, caption))
+    return tuple(pictures)
+
+
+def _level(results: Results, case: Case, metric: str) -> Series:
+    one = series_of(results, metric, case.protocol, [(0.0, case)])
+    return Series(results.name(case), one.mark, one.at, one.mean, one.half_width, one.dots)
+
+
+def _drops(results: Results) -> Section:
+    title = "Drops by cause"
+    metrics = tuple(results.metrics("drops_"))
+    if not metrics:
+        return Section("drops", title, absent="this kind of network counts no drops by cause")
+    table = case_table(results, "drops", "Copies dropped in a run, by cause, mean ± 95 % interval.", metrics)
+    if len(results.cases) > 12:
+        return Section("drops", title, tables=(table,))
+    parts = {
+        metric.removeprefix("drops_").replace("_", " "): [
+            _or_nothing(results.estimate(case, metric).mean) for case in results.cases
+        ]
+        for metric in metrics
+    }
+    caption = "Copies dropped in a run, by cause."
+    picture = stacked("drops", [results.name(case) for case in results.cases], parts, "copies per run", caption)
+    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
+    return Section("drops", title, (meanings,), (table,), (picture,))
+
+
+def _or_nothing(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def _fairness(results: Results) -> Section:
+    title = "Fairness"
+    metrics = tuple(results.metrics("fairness", "worst_tenth", "starved"))
+    if not metrics:
+        return Section("fairness", title, absent="this kind of network has no measure of fairness")
+    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
+    table = case_table(results, "fairness", "Fairness, mean ± 95 % confidence interval.", metrics, mark_best=True)
+    tables = (table, *_served_tables(results))
+    return Section("fairness", title, (meanings,), tables, _level_pictures(results, "fairness", list(metrics)))
+
+
+def _served_tables(results: Results) -> Iterator[Table]:
+    """Which communities are served: the ratio by the size of the community where an event was born."""
+    cases = [case for case in results.cases if case in results.served]
+    if not cases:
+        return
+    rows = []
+    for size in results.served[cases[0]]:
+        found = [results.served[case][size] for case in cases]
+        ratios = [100 * one.delivered_pairs / one.wanted_pairs if one.wanted_pairs else math.nan for one in found]
+        rows.append(
+            (text(size), plain(found[0].events, f"{found[0].events:,}"), *(plain(r, three_digits(r)) for r in ratios))
+        )
+    seeds = in_words(results.served_seeds, "seed")
+    caption = f"Delivered by the size of the community (sensors) in which an event was born, {seeds} together, %."
+    yield Table("communities", caption, ("community of", "events", *map(results.name, cases)), tuple(rows))
+
+
+# --- 9 and 10: the same again
+
+
+def _scenarios(results: Results) -> Section:
+    title = "The scenario, every default shown"
+    known = [case for case in results.cases if case in results.scenarios]
+    if not known:
+        return Section("scenario", title, absent="the scenario was not kept")
+    shown = known[:_MOST_POINTS_DRAWN]
+    words = f"The first {len(shown)} of {len(known)}; the others differ from them by their settings."
+    blocks = tuple(Block(results.name(case), results.scenarios[case]) for case in shown)
+    return Section("scenario", title, (words,) if len(shown) < len(known) else (), blocks=blocks)
+
+
+def _reproduce(results: Results) -> Section:
+    title = "How to get the same again"
+    rows = tuple((text(key), text(value)) for key, value in results.provenance.items())
+    tables = (Table("provenance", "Where this comes from.", ("what", "which"), rows),) if rows else ()
+    words = "The same version, scenario and seeds give the same numbers, on any number of cores."
+    return Section("reproduce", title, (words,), tables)

@@ -1,0 +1,235 @@
+"""The report as a reader meets it: one file that stands alone, whose numbers are those of the summary."""
+
+import csv
+import io
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+from serai.errors import CannotRun
+from serai.report.gather import headlines_of
+from serai.report.page import all_pictures, all_tables, render, write_page
+from serai.report.results import Case, Point, Results
+from serai.report.sections import sections
+from serai.report.tables import to_csv, to_latex, to_markdown
+from serai.statistics import Estimate, t_quantile
+from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
+
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, and whether all are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.cells: dict[str, list[list[str]]] = {}
+        self.table = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.table = dict(attrs)["id"]
+            self.cells[self.table] = []
+        if tag == "tr":
+            self.cells[self.table].append([])
+        if tag in ("td", "th"):
+            self.cells[self.table][-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[self.table][-1][-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@cache
+def swept():
+    """The chapters on four values of alpha."""
+    return sections(results(ALPHAS))
+
+
+@cache
+def bare():
+    """The chapters on one point."""
+    return sections(results())
+
+
+def page(chapters=None):
+    return render("A comparison made by hand", "20 seeds", chapters or bare())
+
+
+def test_page_is_well_formed_and_stands_alone():
+    text = page(swept())
+    parsed = Page(text)
+    assert parsed.open == []
+    links = [value for _, attributes in parsed.elements for key in ("src", "href") if (value := attributes.get(key))]
+    assert links
+    for link in links:
+        assert link.startswith(("data:image/svg+xml;base64,", "#", "tables/", "figures/")), link[:60]
+    assert parsed.all("script") == []
+    assert parsed.all("link") == []
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_every_figure_says_what_it_shows():
+    pictures = Page(page(swept())).all("img")
+    assert len(pictures) > 8
+    assert all(len(picture["alt"]) > 20 for picture in pictures)
+
+
+def test_every_inner_link_leads_somewhere():
+    parsed = Page(page())
+    names = {attributes.get("id") for _, attributes in parsed.elements}
+    assert {link["href"][1:] for link in parsed.all("a") if link["href"].startswith("#")} <= names
+
+
+def test_ten_chapters_or_a_word_on_why_not():
+    found = swept()
+    assert len(found) == 10
+    assert [section.name for section in found if section.absent] == ["papers"]
+    assert [section.name for section in bare() if section.absent] == ["swept", "papers"]
+    assert "against the swept setting (no setting with numbers was swept)" in page()
+
+
+def test_numbers_of_the_main_table_are_those_of_the_summary():
+    head, *rows = Page(page()).cells["table-main"]
+    assert head == ["protocol", "delivered, %", "delay, s", "copies", "lifetime, d"]
+    for row in rows:
+        for metric, cell in zip(HEADLINES, row[1:], strict=True):
+            factor = 100 if metric == "delivery_ratio" else 1
+            mean, width = re.findall(r"[\d.,]+", cell)
+            expected = factor * LEVEL[metric][row[0].lower()]
+            assert float(mean) == pytest.approx(expected, abs=0.5 * 10 ** -len(mean.partition(".")[2]) + 1e-9)
+            half = t_quantile(0.95, COUNT - 1) * expected / 100
+            assert float(width) == pytest.approx(half, rel=0.06)
+
+
+def test_best_is_bold_and_who_is_not_worse_is_said():
+    main = next(table for table in all_tables(bare()) if table.name == "main")
+    strong = {row[0].text: [cell.strong for cell in row[1:]] for row in main.rows}
+    assert strong == {
+        "CED": [False, False, True, True],
+        "CET": [True, True, False, False],
+        "DG": [False, False, False, False],
+    }
+    remarks = {row[0].text: [cell.remark for cell in row[1:]] for row in main.rows}
+    assert remarks["DG"] == ["", "", "", "≈"]  # the paired test finds no difference in lifetime
+    assert remarks["CED"] == ["≈", "", "", ""]  # no paired test: 85.0 ± 1.8 and 88.0 ± 1.8 overlap
+    assert any("paired test" in remark for remark in main.remarks)
+
+
+def test_who_is_served_by_the_size_of_the_community():
+    rows = Page(page()).cells["table-communities"]
+    assert rows[0] == ["community of", "events", "CED", "CET", "DG"]
+    assert rows[1:] == [["1 sensor", "10", "25.0", "25.0", "25.0"], ["more", "90", "–", "–", "–"]]
+
+
+def test_the_answer_names_the_best():
+    (opening, seeds, *_) = bare()[0].paragraphs
+    assert opening.startswith(
+        "Delivered: first is CET (88.0 ± 1.8 %), before CED (85.0 ± 1.8 %) and DG (48.0 ± 1.0 %)."
+    )
+    assert "lifetime, CED (3.390 ± 0.071 d), not to be told apart from DG" in opening
+    assert "20 seeds" in seeds
+
+
+def test_tables_in_other_forms():
+    tables = list(all_tables(swept()))
+    assert len(tables) == 7
+    for table in tables:
+        check_forms(table)
+
+
+def check_forms(table):
+    rows = list(csv.reader(io.StringIO(to_csv(table))))
+    assert len({len(row) for row in rows}) == 1
+    assert len(rows) == len(table.rows) + 1
+    latex = to_latex(table)
+    plain = latex.replace(r"\{", "").replace(r"\}", "")
+    assert plain.count("{") == plain.count("}")
+    lines = [line for line in latex.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(table.heads) - 1}
+    markdown = to_markdown(table).splitlines()
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in markdown} == {len(table.heads) + 1}
+
+
+def test_csv_has_the_numbers_in_full():
+    main = next(table for table in all_tables(bare()) if table.name == "main")
+    rows = list(csv.DictReader(io.StringIO(to_csv(main))))
+    assert float(rows[0]["delivered, %"]) == pytest.approx(85.0, rel=1e-9)
+    assert float(rows[0]["delivered, %: ±"]) == pytest.approx(t_quantile(0.95, COUNT - 1) * 0.85, rel=1e-9)
+
+
+def test_same_input_same_bytes(tmp_path):
+    found = results(ALPHAS)
+    for name in ("one", "two"):
+        write_page(tmp_path / name, found.title, "", sections(found))
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(files) > 20
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
+
+
+def test_what_is_linked_is_written(tmp_path):
+    found = results(ALPHAS)
+    path = write_page(tmp_path / "report", found.title, "", sections(found))
+    for link in Page(path.read_text()).all("a"):
+        assert link["href"].startswith("#") or (path.parent / link["href"]).is_file()
+    assert {p.name for p in path.parent.iterdir()} == {"report.html", "tables", "figures"}
+
+
+def test_written_again_it_leaves_nothing_old(tmp_path):
+    write_page(tmp_path, "first", "", swept())
+    write_page(tmp_path, "second", "", bare())
+    assert not list((tmp_path / "figures").glob("swept-*"))
+    assert "<title>second</title>" in (tmp_path / "report.html").read_text()
+
+
+def test_unwritable_folder_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotRun, match="the report cannot be written there"):
+        write_page(tmp_path / "file" / "report", "title", "", bare())
+
+
+def test_another_kind_of_network():
+    """What is measured there is shown; what is not is left out, and said."""
+    cases = (Case(0, "tinymq"), Case(0, "pub2sub"))
+    definitions = {
+        "delivery_ratio": ("fraction", "Wanted pairs served."),
+        "nodes_per_query": ("", "Nodes that store a query."),
+        "trees": ("", "Trees."),
+    }
+    estimates = {(case, name): Estimate(0.5 + 0.1 * case[0], 0.01, 9) for case in cases for name in definitions}
+    headlines = headlines_of("overlay", definitions, estimates)
+    assert headlines == ("delivery_ratio", "nodes_per_query")
+    assert headlines_of("unheard of", definitions, estimates) == ("delivery_ratio", "nodes_per_query")
+    found = Results("Trees", (Point("grid", {}),), cases, definitions, headlines, estimates, 9)
+    chapters = sections(found)
+    assert [one.name for one in chapters if not one.absent] == ["answer", "main", "cost", "reproduce"]
+    assert Page(page(chapters)).cells["table-main"][0] == ["protocol", "delivered, %", "nodes per query"]
+
+
+def test_nothing_in_a_scenario_is_taken_for_html():
+    assert "<ced & others>" not in page()
+    assert "&lt;ced &amp; others&gt;" in page()
+
+
+def test_pictures_are_svg_without_dates():
+    for picture in all_pictures(swept()):
+        assert picture.svg.startswith("<svg")
+        assert "<dc:date>" not in picture.svg
+        assert "http" not in re.sub(r"http://(www\.w3\.org|purl\.org|creativecommons\.org)", "", picture.svg)
