@@ -6,7 +6,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin
 
 from serai.papers import KNOWN_MISSES, published
 from serai.statistics import Estimate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from serai.pipeline.plan import Plan
     from serai.pipeline.summaries import Estimates
     from serai.protocols import Protocol
+    from serai.scenario.imported import FoundMessages, FoundTrace
 
 _WIDTH: Final = 80
 
@@ -44,6 +45,18 @@ _FIELD_LINES: Final = (
     ("fairness", "{fairness_communities}", "over communities (Jain)"),
     ("dropped", "{dropped}", "{causes}"),
 )
+_CONTACTS_LINES: Final = (
+    ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted"),
+    ("delay", "{mean_delay_s} s", "median {median_delay_s} s, 95 % within {p95_delay_s} s"),
+    ("hops", "{mean_hops}", "from the source to a subscriber"),
+    ("copies", "{copies_per_bundle}", "per bundle; {transfers_relayed} transfers over {contacts} contacts"),
+    ("wasted", "{transfers_wasted}", "transfers: {fates}"),
+    ("on air", "{bytes_per_delivery} B", "per delivery; lists are {control_share} of all bytes"),
+    ("store", "{store_mean_bytes} B", "on average, {store_peak_bytes} at most"),
+    ("fairness", "{fairness_subscribers}", "over subscribers, {fairness_channels} over channels (Jain)"),
+    ("", "{worst_tenth_ratio}", "delivered to the worst served tenth of subscribers"),
+    ("dropped", "{dropped}", "{causes}"),
+)
 _OVERLAY_LINES: Final = (
     ("delivered", "{delivery_ratio}", "{delivered_pairs} of {wanted_pairs} wanted, {duplicates} more than once"),
     ("stored", "{nodes_per_query}", "nodes per query, over all {trees} trees"),
@@ -66,7 +79,7 @@ _FAILURE_LINES: Final = (
     ("", "{delivery_ratio_repaired}", "when the trees are mended"),
     ("", "{delivery_ratio_renewed}", "when all have subscribed again"),
 )
-_LINES_OF: Final = {"field": _FIELD_LINES, "overlay": _OVERLAY_LINES}
+_LINES_OF: Final = {"field": _FIELD_LINES, "overlay": _OVERLAY_LINES, "contacts": _CONTACTS_LINES}
 """What is shown of a run, for each kind of network: name, value, remark, with metrics in braces."""
 _CEILING_LINES: Final = (
     ("ceiling", "{ceiling_direct}", "if every contact with an event's sensor delivered it"),
@@ -78,11 +91,14 @@ _RATIOS: Final = (
     "ceiling_direct",
     "ceiling_community",
     "ceiling_epidemic",
+    "control_share",
+    "worst_tenth_ratio",
     "delivery_ratio_unrepaired",
     "delivery_ratio_repaired",
     "delivery_ratio_renewed",
     "busiest_share",
 )
+_WASTED: Final = ("duplicate", "refused", "late", "broken")
 
 
 def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: bool) -> str:
@@ -91,6 +107,9 @@ def measured(network: str, metrics: dict[str, Any], until_death: bool, ceiling: 
     drops = {name.removeprefix("drops_"): value for name, value in metrics.items() if name.startswith("drops_")}
     shown["dropped"] = _number(sum(drops.values()))
     shown["causes"] = " · ".join(f"{cause} {count:,}" for cause, count in drops.items())
+    fates = {fate: metrics[f"transfers_{fate}"] for fate in _WASTED if f"transfers_{fate}" in metrics}
+    shown["transfers_wasted"] = _number(sum(fates.values()))
+    shown["fates"] = " · ".join(f"{fate} {count:,}" for fate, count in fates.items())
     shown["how"] = "simulated" if until_death else "extrapolated to the first death"
     failures = _FAILURE_LINES if metrics.get("failed_nodes") else ()
     lines = _LINES_OF[network] + (_CEILING_LINES if ceiling else ()) + failures
@@ -176,6 +195,40 @@ def _printed(protocol: str, metric: str, column: _Column) -> str:
     return f"{text:>{column.printed_width}}{mark}"
 
 
+# Traces
+
+
+def found_in_trace(found: FoundTrace) -> str:
+    """What `serai scenario import` found: format, nodes, contacts, span, gaps, and what it had to decide."""
+    lines = [f"{found.file}: {found.format} ({found.title})", f" lines      {found.lines:>10,}"]
+    lines.append(f" nodes      {found.nodes:>10,}")
+    if found.range_m is not None:
+        lines.append(f" positions  {found.positions:>10,}")
+    at = f"   within {found.range_m:g} m of each other" if found.range_m is not None else ""
+    lines.append(f" contacts   {found.contacts:>10,}{at}")
+    span = f"{found.last_s - found.first_s:,.0f} s"
+    lines.append(f" span       {span:>10}   from {found.first_s:,.0f} s to {found.last_s:,.0f} s of the file")
+    if found.gap_s:
+        lines.append(f" gaps       {found.gaps:>10,}   longer than {found.gap_s:,.0f} s between two positions")
+    if found.messages is not None:
+        lines += _found_messages(found.messages)
+    lines += [f" {found.origin}"] if found.origin else []
+    noticed = [*found.noticed, *(f"messages: {what}" for what in (found.messages.noticed if found.messages else ()))]
+    for what in noticed:
+        lines += textwrap.wrap(what, _WIDTH, initial_indent=" ! ", subsequent_indent="   ")
+    return "\n".join(lines)
+
+
+def _found_messages(messages: FoundMessages) -> list[str]:
+    to_whom = f"{messages.directed:,} of them to one node each, the others on channels"
+    if messages.directed in (0, messages.count):
+        to_whom = "to one node each" if messages.directed else "on channels"
+    lines = [f" messages   {messages.count:>10,}   {to_whom}"]
+    if messages.strangers:
+        lines.append(f"            {messages.strangers:>10,}   nodes of theirs are not in the trace and meet nobody")
+    return lines
+
+
 # Sweeps
 
 _MOST_ROWS: Final = 60
@@ -243,7 +296,9 @@ def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
     from serai.units import Quantity
 
     unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
-    choices = [False, True] if field.annotation is bool else list(get_args(field.annotation))
+    several = get_origin(field.annotation) is tuple
+    kind = get_args(field.annotation)[0] if several else field.annotation
+    choices = [False, True] if kind is bool else list(get_args(kind))
     return {
         "name": field.alias or key,
         "default": unit.format(field.default) if unit else field.default,
@@ -256,7 +311,12 @@ def protocol_as_text(protocol: Protocol) -> str:
     """A protocol with its paper, and each setting with default, choices and meaning."""
     lines = [f"{protocol.name}: {protocol.title}", f"    {protocol.paper}"]
     for setting in protocol_as_dict(protocol)["settings"]:
-        others = [json.dumps(choice) for choice in setting["choices"] if choice != setting["default"]]
+        default_is = setting["default"]
+        others = [
+            json.dumps(choice)
+            for choice in setting["choices"]
+            if choice != default_is and not (isinstance(default_is, tuple) and choice in default_is)
+        ]
         default = f"  {setting['name']} = {json.dumps(setting['default'])}"
         lines.append(default + (f"  (or {', '.join(others)})" if others else ""))
         lines += textwrap.wrap(setting["meaning"], _WIDTH - 2, initial_indent=" " * 6, subsequent_indent=" " * 6)

@@ -241,6 +241,111 @@ OVERLAY_TABLES = {
 """The tables of the run folder of an overlay, by the name of their file."""
 
 
+MOVING_NODES = pa.schema(
+    [
+        _column("node", _INDEX, "number of the node"),
+        _column("name", pa.string(), "name of the node; nodes of a trace keep theirs"),
+        _column("is_source", pa.bool_(), "whether it may publish"),
+        _column("is_sink", pa.bool_(), "whether it may subscribe"),
+        _column("carries", pa.bool_(), "whether it takes bundles that it has not subscribed to"),
+        _column("stored_byte_s", pa.float64(), "integral of what its store held over the run"),
+        _column("peak_bytes", _COUNT, "the most that its store held"),
+    ]
+)
+
+MEETINGS = pa.schema(
+    [
+        _column("a", _INDEX, "one of the two nodes, the lower number"),
+        _column("b", _INDEX, "the other one"),
+        _column("up_s", _SECONDS, "when the contact begins"),
+        _column("down_s", _SECONDS, "when it ends (exclusive)"),
+    ]
+)
+
+CHANNELS = pa.schema(
+    [
+        _column("channel", _INDEX, "number of the channel"),
+        _column("name", pa.string(), "its name (URI)"),
+    ]
+)
+
+BUNDLES = pa.schema(
+    [
+        _column("bundle", _INDEX, "number of the bundle, in order of creation"),
+        _column("source", _INDEX, "the node that published it"),
+        _column("channel", _INDEX, "the channel it was published on"),
+        _column("created_s", _SECONDS, "when"),
+        _column("size_bytes", _COUNT, "how large it is"),
+        _column("lifetime_s", _SECONDS, "it expires so long after its creation"),
+        _column("target", _INDEX, "the one node it is for; -1: for all subscribers"),
+        _column("values", NUMBERS, "value of each attribute, if subscriptions are ranges"),
+        _column("relays", _COUNT, "copies of it that arrived somewhere"),
+    ]
+)
+
+CHANNEL_SUBSCRIPTIONS = pa.schema(
+    [
+        _column("node", _INDEX, "who has subscribed"),
+        _column("channel", _INDEX, "to which channel"),
+        _column("from_s", _SECONDS, "from when; -inf: before the run"),
+        _column("to_s", _SECONDS, "until when (exclusive); inf: beyond the run"),
+    ]
+)
+
+RANGES = pa.schema(
+    [
+        _column("node", _INDEX, "who has subscribed to a range"),
+        _column("where", pa.string(), "the subscription as text"),
+        _column("low", NUMBERS, "smallest value that matches, of each attribute; -inf: no bound"),
+        _column("high", NUMBERS, "largest value that matches, of each attribute; inf: no bound"),
+    ]
+)
+
+DELIVERIES = pa.schema(
+    [
+        _column("bundle", _INDEX, "number of the bundle"),
+        _column("node", _INDEX, "the subscriber that got it"),
+        _column("time_s", _SECONDS, "when"),
+        _column("hops", _INDEX, "transfers from the source"),
+    ]
+)
+
+BUNDLE_TRANSFERS = pa.schema(
+    [
+        _column("start_s", _SECONDS, "when it began"),
+        _column("end_s", _SECONDS, "when it ended, or broke"),
+        _column("bytes", _COUNT, "bytes sent"),
+        _column("bundle", _INDEX, "number of the bundle"),
+        _column("sender", _INDEX, "from which node"),
+        _column("receiver", _INDEX, "to which node"),
+        _column("outcome", _WORD, "`relayed`, `duplicate`, `refused`, `late`, `broken` or `unfinished`"),
+    ]
+)
+
+BUNDLE_DROPS = pa.schema(
+    [
+        _column("time_s", _SECONDS, "when"),
+        _column("bundle", _INDEX, "number of the bundle"),
+        _column("node", _INDEX, "whose store it left, or had no room for it"),
+        _column("reason", _WORD, "`expired`, `evicted` or `full`"),
+    ]
+)
+
+CONTACTS_TABLES = {
+    "nodes": MOVING_NODES,
+    "contacts": MEETINGS,
+    "channels": CHANNELS,
+    "bundles": BUNDLES,
+    "subscriptions": CHANNEL_SUBSCRIPTIONS,
+    "ranges": RANGES,
+    "deliveries": DELIVERIES,
+}
+"""The tables of the run folder of an opportunistic network, by the name of their file."""
+
+CONTACTS_FULL_LOG_TABLES = {"transfers": BUNDLE_TRANSFERS, "drops": BUNDLE_DROPS}
+"""Those that only its full log has."""
+
+
 def _always(kind: pa.DataType, *names: str) -> list[pa.Field]:
     return [pa.field(name, kind, nullable=False) for name in names]
 
@@ -288,7 +393,25 @@ OVERLAY_METRICS = pa.schema(
 )
 """One row per run of an overlay."""
 
-METRICS_OF = {"field": METRICS, "overlay": OVERLAY_METRICS}
+CONTACTS_METRICS = pa.schema(
+    [
+        *_always(pa.string(), "protocol"),
+        *_always(pa.int64(), "seed", "nodes", "contacts", "bundles", "wanted_pairs", "delivered_pairs"),
+        *_where_defined("delivery_ratio", "mean_delay_s", "median_delay_s", "p95_delay_s", "mean_hops"),
+        *_where_defined("copies_per_bundle", "transmissions_per_delivery"),
+        *_always(pa.int64(), "payload_bytes", "control_bytes", "wasted_bytes"),
+        *_where_defined("control_share", "bytes_per_delivery"),
+        *_always(pa.int64(), "lists", "transfers_relayed", "transfers_duplicate", "transfers_refused"),
+        *_always(pa.int64(), "transfers_late", "transfers_broken", "transfers_unfinished"),
+        *_always(pa.int64(), "drops_expired", "drops_evicted", "drops_full"),
+        *_where_defined("store_mean_bytes"),
+        *_always(pa.int64(), "store_peak_bytes"),
+        *_where_defined("fairness_channels", "fairness_subscribers", "worst_tenth_ratio", "starved_subscribers"),
+    ]
+)
+"""One row per run of an opportunistic network; `serai.metrics.contacts.DEFINITIONS` explains each column."""
+
+METRICS_OF = {"field": METRICS, "overlay": OVERLAY_METRICS, "contacts": CONTACTS_METRICS}
 """The schema of a row of metrics, for each kind of network."""
 
 _DELAYS = [

@@ -78,6 +78,9 @@ SIZE = Dimension(
     _scaled(bit="1", kbit="1e3", Mbit="1e6", byte="8", B="8", kB="8e3", KiB="8192", MB="8e6", MiB="8388608"),
     ("bit",),
 )  # fmt: skip
+BYTES = Dimension(  # the same quantity, for what is stored: counted and written in bytes
+    SIZE.name, "10 kB", {unit: factor / 8 for unit, factor in SIZE.units.items()}, ("byte", "kB", "MB")
+)
 BIT_RATE = Dimension(
     "data rate", "10 kbps",
     _scaled(bps="1", kbps="1e3", Mbps="1e6") | {
@@ -210,6 +213,7 @@ WholeSeconds = Annotated[int, Quantity(TIME, whole="seconds")]
 MetresPerSecond = Annotated[float, Quantity(SPEED)]
 Joules = Annotated[float, Quantity(ENERGY)]
 Bits = Annotated[int, Quantity(SIZE, whole="bits")]
+Bytes = Annotated[int, Quantity(BYTES, whole="bytes")]
 BitsPerSecond = Annotated[float, Quantity(BIT_RATE)]
 JoulesPerBit = Annotated[float, Quantity(ENERGY_PER_BIT)]
 JoulesPerBitM2 = Annotated[float, Quantity(ENERGY_PER_BIT_M2)]

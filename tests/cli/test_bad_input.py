@@ -17,7 +17,7 @@ BAD_ARGUMENTS = {
     "unknown scenario": ("run nowhere", ["nowhere", "ced"]),
     "missing file": ("run nowhere.toml", ["nowhere.toml"]),
     "a folder": ("run .", ["."]),
-    "unknown protocol": ("run ced --protocol flooding", ["flooding", "dg"]),
+    "unknown protocol": ("run ced --protocol gossip", ["gossip", "dg"]),
     "seed below zero": ("run ced --seed -1", ["--seed", "0"]),
     "seed not a number": ("run ced --seed one", ["--seed"]),
     "set without a value": ("run ced --set protocol.alpha", ["protocol.alpha"]),
@@ -29,7 +29,7 @@ BAD_ARGUMENTS = {
     "no seeds": ("demo --seeds 0", ["--seeds"]),
     "unknown built-in": ("scenario new mine.toml --from nowhere", ["nowhere", "field"]),
     "new in a missing folder": ("scenario new no/where.toml", ["where.toml"]),
-    "unknown protocol listed": ("protocols flooding", ["flooding", "dg, ced, cet"]),
+    "unknown protocol listed": ("protocols gossip", ["gossip", "dg, ced, cet"]),
 }
 
 

@@ -70,14 +70,20 @@ def test_scenario_key_is_documented(table: str, key: str) -> None:
     ],
 )
 def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
-    assert key in code_words(page("protocols.md")), f"docs/protocols.md does not mention {key} of {protocol}"
+    where = page_of(protocol)
+    assert key in code_words(page(where)), f"docs/{where} does not mention {key} of {protocol}"
+
+
+def page_of(protocol: str) -> str:
+    """The page that has the settings of a protocol."""
+    return "dpsp.md" if PROTOCOLS[protocol].network == "contacts" else "protocols.md"
 
 
 @pytest.mark.parametrize(
-    ("key", "choice"),
+    ("protocol", "key", "choice"),
     sorted(
         {
-            (key, choice)
+            (protocol.name, key, choice)
             for protocol in PROTOCOLS.values()
             for key, field in protocol.settings.model_fields.items()
             for choice in get_args(field.annotation)
@@ -85,8 +91,9 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
         }
     ),
 )
-def test_choice_of_a_protocol_setting_is_documented(key: str, choice: str) -> None:
-    assert choice in code_words(page("protocols.md")), f"docs/protocols.md does not mention {key} = {choice!r}"
+def test_choice_of_a_protocol_setting_is_documented(protocol: str, key: str, choice: str) -> None:
+    where = page_of(protocol)
+    assert choice in code_words(page(where)), f"docs/{where} does not mention {key} = {choice!r}"
 
 
 @pytest.mark.parametrize("metric", DEFINITIONS)

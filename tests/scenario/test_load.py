@@ -177,8 +177,8 @@ class TestAnotherProtocol:
         assert scenario.with_protocol("ced").with_protocol("cet").protocol.alpha == 7
 
     def test_must_exist(self):
-        with pytest.raises(BadInput, match='unknown protocol "flooding"; one of: dg, ced, cet'):
-            load_scenario("ced").with_protocol("flooding")
+        with pytest.raises(BadInput, match='unknown protocol "gossip"; one of: dg, ced, cet'):
+            load_scenario("ced").with_protocol("gossip")
 
 
 class TestSensorFile:
@@ -217,7 +217,7 @@ class TestSensorFile:
 
 def test_the_text_of_a_built_in_scenario():
     assert builtin_text("cet").startswith("# The set-up of the CET paper")
-    with pytest.raises(BadInput, match='no built-in scenario "nope"; one of: ced, cet, dg, field'):
+    with pytest.raises(BadInput, match='no built-in scenario "nope"; one of: ced, cet, dg, dpsp, field'):
         builtin_text("nope")
 
 

@@ -260,7 +260,7 @@ def test_a_problem_is_not_made_up_from_a_default_in_place_of_a_bad_value():
 
 
 def test_an_unknown_protocol_does_not_hide_the_rest():
-    text = '[protocol]\nname = "flooding"\n[events]\nquiet = "3 h"'
+    text = '[protocol]\nname = "gossip"\n[events]\nquiet = "3 h"'
     assert [problem.where for problem in problems_of(text)] == ["protocol.name", "events.quiet"]
 
 

@@ -57,6 +57,10 @@ def run(
         typer.Option("--until-death", help="Simulate until the first sensor dies, for its real lifetime."),
     ] = False,
     ceiling: Annotated[bool, typer.Option(help="Also say what contacts alone would allow.")] = False,
+    message_stats: Annotated[
+        Path | None,
+        typer.Option("--message-stats", metavar="FILE", help="Write The ONE's report on messages.", show_default=False),
+    ] = None,
     largest: Annotated[
         bool, typer.Option("--largest", help="Use the largest part of an overlay that is not connected.")
     ] = False,
@@ -75,12 +79,22 @@ def run(
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
     loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
-    _check_field_options(loaded.network, {"--full-log": full_log, "--until-death": until_death, "--ceiling": ceiling})
-    how: dict[str, Any] = {"full_log": full_log, "until_death": until_death} if loaded.network == "field" else {}
+    in_a_field = {"--until-death": until_death, "--ceiling": ceiling}
+    with_a_log = {} if loaded.network == "contacts" else {"--full-log": full_log}
+    _check_field_options(loaded.network, with_a_log | in_a_field)
+    how: dict[str, Any] = {"full_log": full_log} if loaded.network in ("field", "contacts") else {}
+    how |= {"until_death": until_death} if loaded.network == "field" else {}
+    if message_stats is not None:
+        _check_message_stats(loaded.network, message_stats)
+        how["full_log"] = True  # for the times in buffers
     result = simulate(loaded, seed=seed, **how)
     metrics = measure(result, **({"ceiling": True} if ceiling else {})).as_dict()
     if out is not None:
         write_run(result, out)
+    if message_stats is not None:
+        from serai.metrics.contacts import write_message_stats
+
+        write_message_stats(result, message_stats)
     if as_json:
         print_json(metrics)
     else:
@@ -94,3 +108,11 @@ def _check_field_options(network: str, options: dict[str, bool]) -> None:
     """Refuse what only a run in a field can do."""
     if network != "field" and (asked := [option for option, is_set in options.items() if is_set]):
         raise BadInput(f"{' and '.join(asked)}: only for runs in a field, and this scenario is of kind {network!r}")
+
+
+def _check_message_stats(network: str, file: Path) -> None:
+    """Refuse, before anything is simulated, a report that cannot be written."""
+    if network != "contacts":
+        raise BadInput(f"--message-stats: only for opportunistic networks, and this scenario is of kind {network!r}")
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise BadInput(f"--message-stats {file}: name a file in a folder that exists")

@@ -1,4 +1,4 @@
-"""The commands on scenario files: list, show, check, new, schema."""
+"""The commands on scenario files: list, show, check, new, import, schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ scenarios = typer.Typer(**PLAIN)
 
 @scenarios.callback(invoke_without_command=True)
 def _scenario(context: typer.Context) -> None:
-    """Scenario files: list, show, check, new, schema."""
+    """Scenario files: list, show, check, new, import, schema."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -77,7 +77,48 @@ def scenario_new(
     """Write a scenario file of your own to start from."""
     from serai.scenario import new_scenario_text
 
-    text = new_scenario_text(builtin)
+    _write_new(file, new_scenario_text(builtin))
+    if as_json:
+        print_json({"file": str(file), "from": builtin})
+    else:
+        print(f"written to {file}; try: serai run {file}")
+
+
+@scenarios.command("import")
+def scenario_import(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace of contacts or positions.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="NAME.toml", help="The scenario to write.", show_default=False)],
+    messages: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What is published: as The ONE reports it, or CSV.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="F", help="The format, if it cannot be told from the file.")
+    ] = "auto",
+    radio_range: Annotated[
+        str | None, typer.Option("--range", metavar="M", help='Radio range for positions: --range "100 m".')
+    ] = None,
+    protocol: Annotated[str, typer.Option(metavar="P", help="The protocol to run.")] = "dpsp",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first line that cannot be read, instead of counting it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a scenario of a trace, and say what is in it."""
+    from serai.present import found_in_trace
+    from serai.scenario.imported import ImportOptions, import_trace
+
+    if out.exists():
+        raise BadInput(f"{out}: exists already; choose another name, or remove it first")
+    found, text = import_trace(file, out, ImportOptions(messages, form, strict, radio_range, protocol))
+    _write_new(out, text)
+    if as_json:
+        print_json(found.as_dict() | {"scenario": str(out)})
+    else:
+        print(f"{found_in_trace(found)}\nwritten to {out}; try: serai run {out}")
+
+
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet."""
     try:
         with file.open("x", encoding="utf-8") as new:
             new.write(text)
@@ -85,10 +126,6 @@ def scenario_new(
         raise BadInput(f"{file}: exists already; choose another name, or remove it first") from None
     except OSError as error:
         raise BadInput(f"{file}: cannot be written: {error.strerror}") from None
-    if as_json:
-        print_json({"file": str(file), "from": builtin})
-    else:
-        print(f"written to {file}; try: serai run {file}")
 
 
 @scenarios.command("schema")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from serai.log import field, overlay
+from serai.log import contacts, field, overlay
+from serai.log.contacts import ContactsRun
 from serai.log.field import OUTCOMES, Drops, FullLog, Ledger, Run, Transfers
 from serai.log.folder import RUN_FILE, check_keys, check_out, package_versions, read_description
 from serai.log.overlay import OverlayRun
-from serai.scenario import FieldScenario, OverlayScenario, Scenario, parse_scenario
+from serai.scenario import ContactsScenario, FieldScenario, OverlayScenario, Scenario, parse_scenario
 
 __all__ = [
     "OUTCOMES",
+    "ContactsRun",
     "Drops",
     "FullLog",
     "Ledger",
@@ -40,8 +42,13 @@ def read_run(folder: str | Path) -> Any:
     return _READ[type(scenario)](place, said, scenario)
 
 
-_WRITE: dict[type, Any] = {Run: field.write_field_run, OverlayRun: overlay.write_overlay_run}
+_WRITE: dict[type, Any] = {
+    Run: field.write_field_run,
+    OverlayRun: overlay.write_overlay_run,
+    ContactsRun: contacts.write_contacts_run,
+}
 _READ: dict[type[Scenario], Any] = {
     FieldScenario: field.read_field_run,
     OverlayScenario: overlay.read_overlay_run,
+    ContactsScenario: contacts.read_contacts_run,
 }

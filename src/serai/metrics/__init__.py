@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from serai.log import OverlayRun, Run
-from serai.metrics import field, overlay
+from serai.log import ContactsRun, OverlayRun, Run
+from serai.metrics import contacts, field, overlay
 from serai.metrics.field import DEFINITIONS, Metrics, aggregate_full_log, by_community, delay_cdf, jain
 
 __all__ = ["DEFINITIONS", "Metrics", "aggregate_full_log", "by_community", "delay_cdf", "delays", "jain", "measure"]
@@ -22,5 +22,9 @@ def delays(run: Any) -> Any:
     return answer(run) if answer else None
 
 
-_MEASURE: dict[type, Any] = {Run: field.measure_field, OverlayRun: overlay.measure_overlay}
-_DELAYS: dict[type, Any] = {Run: field.delays_field}
+_MEASURE: dict[type, Any] = {
+    Run: field.measure_field,
+    OverlayRun: overlay.measure_overlay,
+    ContactsRun: contacts.measure_contacts,
+}
+_DELAYS: dict[type, Any] = {Run: field.delays_field, ContactsRun: contacts.delays_contacts}

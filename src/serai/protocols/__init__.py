@@ -6,7 +6,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from serai.protocols import ced, cet, dg, overlay, pub2sub, tinymq
+from serai.protocols import (
+    ced,
+    cet,
+    dg,
+    direct,
+    dpsp,
+    flooding,
+    overlay,
+    prophet,
+    pub2sub,
+    replication,
+    spray,
+    tinymq,
+)
 
 
 @dataclass(frozen=True)
@@ -14,7 +27,7 @@ class Protocol:
     """What the rest of serai needs to know of a protocol."""
 
     name: str
-    network: Literal["field", "overlay"]
+    network: Literal["field", "overlay", "contacts"]
     """The kind of network it runs on; each kind has its own engine, scenario and metrics."""
     title: str
     paper: str
@@ -35,6 +48,13 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol(
             "cet", "field", "community-based event transmitting", cet.PAPER, cet.Settings, cet.simulate, "per-reception"
         ),
+        Protocol(
+            "dpsp", "contacts", "publish/subscribe for bundle routers", dpsp.PAPER, dpsp.Settings, replication.simulate
+        ),
+        Protocol("flooding", "contacts", "epidemic routing", flooding.PAPER, flooding.Settings, replication.simulate),
+        Protocol("direct", "contacts", "direct delivery", direct.PAPER, direct.Settings, replication.simulate),
+        Protocol("spray", "contacts", "spray and wait", spray.PAPER, spray.Settings, replication.simulate),
+        Protocol("prophet", "contacts", "PRoPHET", prophet.PAPER, prophet.Settings, replication.simulate),
         Protocol("tinymq", "overlay", "trees of keys, shared", tinymq.PAPER, tinymq.Settings, overlay.simulate),
         Protocol(
             "pub2sub", "overlay", "trees of keys, each spanning", pub2sub.PAPER, pub2sub.Settings, overlay.simulate

@@ -1,5 +1,6 @@
 """Scenarios: a TOML file becomes a frozen, validated object, or a list of everything wrong with it."""
 
+from serai.scenario.contacts import ContactsScenario
 from serai.scenario.field import FieldScenario
 from serai.scenario.load import builtin_names, builtin_text, load_scenario, parse_scenario
 from serai.scenario.overlay import OverlayScenario
@@ -7,6 +8,7 @@ from serai.scenario.section import Scenario
 from serai.scenario.write import new_scenario_text, scenario_schema, to_toml
 
 __all__ = [
+    "ContactsScenario",
     "FieldScenario",
     "OverlayScenario",
     "Scenario",

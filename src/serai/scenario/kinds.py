@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from serai.protocols import PROTOCOLS
+from serai.scenario.contacts import ContactsScenario
 from serai.scenario.field import FieldScenario
 from serai.scenario.overlay import OverlayScenario
 from serai.scenario.section import DEFAULT_PROTOCOL, Scenario
 
-SCENARIOS: dict[str, type[Scenario]] = {kind.network: kind for kind in (FieldScenario, OverlayScenario)}
+SCENARIOS: dict[str, type[Scenario]] = {
+    kind.network: kind for kind in (FieldScenario, OverlayScenario, ContactsScenario)
+}
 """The class of scenario of each kind of network."""
 
 

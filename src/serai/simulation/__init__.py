@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from serai._jit import announced_compilation
-from serai.scenario import FieldScenario, OverlayScenario, Scenario
-from serai.simulation import field, overlay
+from serai.scenario import ContactsScenario, FieldScenario, OverlayScenario, Scenario
+from serai.simulation import contacts, field, overlay
 
 
 def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **options: Any) -> Any:
     """Run a scenario once. The same scenario, protocol and seed give the same run, on any machine.
 
-    In a field, `full_log=True` keeps every transfer and drop, `until_death=True` goes on until a sensor dies.
+    `full_log=True` keeps every transfer and drop; in a field, `until_death=True` goes on until a sensor dies.
     """
     if protocol is not None:
         scenario = scenario.with_protocol(protocol)
@@ -22,5 +22,6 @@ def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **o
 
 _SIMULATE: dict[type[Scenario], Any] = {
     FieldScenario: field.simulate_field,
+    ContactsScenario: contacts.simulate_contacts,
     OverlayScenario: overlay.simulate_overlay,
 }

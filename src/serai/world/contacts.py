@@ -306,7 +306,7 @@ def _end_contacts(
             running.nodes[kept] = node
             kept += 1
             continue
-        rows = _with_room(rows, count)
+        rows = with_room(rows, count)
         rows[count, 0], rows[count, 1] = subscriber, node
         rows[count, 2], rows[count, 3] = running.opened[node], slot
         count += 1
@@ -315,7 +315,7 @@ def _end_contacts(
 
 
 @rule
-def _with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
+def with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
     """The same table, or one twice as long if `count` rows fill it."""
     if count < rows.shape[0]:
         return rows
@@ -373,7 +373,7 @@ def _find_range_contacts(tracks: Tracks, sensors: _Buckets, range_m: float, dura
             for i in range(_sensors_along(line, sensors, range_m, near)):
                 sensor = near[i]
                 x, y = sensors.position[sensor, 0], sensors.position[sensor, 1]
-                enter, leave, stays = _within_range(line, x, y, range_m)
+                enter, leave, stays = within_range(line, x, y, range_m)
                 if enter > leave:
                     continue
                 if opened[sensor] < 0.0:
@@ -382,7 +382,7 @@ def _find_range_contacts(tracks: Tracks, sensors: _Buckets, range_m: float, dura
                     continue
                 lost_s = min(begin_s + leave * (end_s - begin_s), duration_s)
                 if lost_s > opened[sensor]:
-                    rows = _with_room(rows, count)
+                    rows = with_room(rows, count)
                     rows[count, 0], rows[count, 1] = subscriber, sensor
                     rows[count, 2], rows[count, 3] = opened[sensor], lost_s
                     count += 1
@@ -433,7 +433,7 @@ def _sensors_along(line: _Line, sensors: _Buckets, range_m: float, near: Numbers
 
 
 @rule
-def _within_range(line: _Line, x: float, y: float, range_m: float) -> tuple[float, float, bool]:
+def within_range(line: _Line, x: float, y: float, range_m: float) -> tuple[float, float, bool]:
     """From which to which share of a line (x, y) is within range (1, 0: never), and whether it is at the end.
 
     The ends are judged by their distance alone, so that two segments agree about the point they share.

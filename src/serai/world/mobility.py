@@ -64,7 +64,7 @@ def random_waypoint(
     if 2 * legs * count > _MOST_POINTS:
         raise BadInput(f"{count} subscribers with {legs:.3g} legs each: at most {_MOST_POINTS // 2} in all can be kept")
     block = int(min(1.25 * legs + 16, _LARGEST_BLOCK))  # enough for nearly every walk, and it changes none
-    walks = [_walk(grid, duration_s, speed, pause, start, block, _stream(seed, number)) for number in range(count)]
+    walks = [_walk(grid, duration_s, speed, pause, start, block, stream_of(seed, number)) for number in range(count)]
     begin = np.zeros(count + 1, np.int64)
     np.cumsum([walk.shape[1] for walk in walks], out=begin[1:])
     points = np.concatenate(walks, axis=1) if walks else np.empty((3, 0))
@@ -105,7 +105,7 @@ def _check(speed: Range, pause: Range, start: str) -> None:
         )
 
 
-def _stream(seed: np.random.SeedSequence, subscriber: int) -> np.random.Generator:
+def stream_of(seed: np.random.SeedSequence, subscriber: int) -> np.random.Generator:
     """The subscriber's own random stream; `seed` itself is left as it was."""
     own = np.random.SeedSequence(
         entropy=seed.entropy, spawn_key=(*seed.spawn_key, subscriber), pool_size=seed.pool_size

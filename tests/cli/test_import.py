@@ -1,0 +1,137 @@
+"""`serai scenario import`: every format becomes a scenario that can be run, and what was found is said."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serai.scenario import ContactsScenario, load_scenario
+from serai.simulation.contacts import find_meetings
+
+Run = Callable[..., Any]
+FILES = Path(__file__).parents[1] / "world" / "traces" / "files"
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+TRACES = (
+    "one-contacts.txt", "crawdad.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx",
+    "movebank.csv", "fcd.xml",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_format_becomes_a_scenario_that_can_be_run(serai: Run, name: str) -> None:
+    answer = serai("scenario", "import", str(FILES / name), "--out", "mine.toml", "--range", "30 m")
+    assert answer.code == 0, answer.err
+    assert f"{FILES / name}: " in answer.out
+    assert answer.out.endswith("written to mine.toml; try: serai run mine.toml\n")
+    scenario = load_scenario("mine.toml")
+    assert isinstance(scenario, ContactsScenario)
+    assert scenario.contacts.file is not None
+    assert scenario.contacts.file.resolve() == FILES / name
+    nodes, _ = find_meetings(scenario, 0)
+    assert len(nodes.names) >= 1
+    assert serai("scenario", "check", "mine.toml").code == 0
+
+
+def test_what_was_found_is_said(serai: Run) -> None:
+    odd, messages = FILES / "one-contacts-odd.txt", FILES / "messages.txt"
+    answer = serai("scenario", "import", str(odd), "--messages", str(messages), "--out", "mine.toml")
+    assert answer.out.splitlines() == [
+        f"{odd}: one-contacts (connectivity report of The ONE)",
+        " lines               9",
+        " nodes               3",
+        " contacts            2",
+        " span              5 s   from 1 s to 6 s of the file",
+        " messages            3   to one node each",
+        "                     1   nodes of theirs are not in the trace and meet nobody",
+        " ! 3 x expected: time CONN node node up|down: left out (lines 4, 5, 9)",
+        " ! 1 x a node meets itself: left out (line 2)",
+        " ! 1 x down, but it is not up: left out (line 7)",
+        " ! 1 x earlier than the line before: sorted (line 6)",
+        " ! 1 x still up at the end of the file: ends there, at 6 s",
+        " ! 1 x up, but it is up already: left out (line 3)",
+        " ! messages: 1 x earlier than the message before: sorted",
+        " ! messages: 1 x expected: time id size from to minutes ..., or time C id from",
+        "   to size: left out (line 5)",
+        "written to mine.toml; try: serai run mine.toml",
+    ]
+
+
+def test_the_scenario_names_its_files_as_seen_from_its_folder(serai: Run, tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "t.csv").write_text((FILES / "movebank.csv").read_text())
+    answer = serai(
+        "scenario", "import", "traces/t.csv", "--range", "100 m", "--out", "mine.toml", "--protocol", "flooding"
+    )
+    assert answer.code == 0, answer.err
+    assert Path("mine.toml").read_text() == (
+        'title = "t.csv: Movebank CSV"\nduration = "600 s"\n\n'
+        '[contacts]\nsource = "trace"\nfile = "traces/t.csv"\nformat = "movebank"\n'
+        'gap = "4199 s"  # ten times the usual time between two positions\n\n'
+        '[radio]\nrange = "100 m"\n\n'
+        '[bundles]\ninterval = "0.6 s"  # about a thousand bundles or more\nlifetime = "60 s"\n\n'
+        '[protocol]\nname = "flooding"\n'
+    )
+    assert " gaps                0   longer than 4,199 s between two positions" in answer.out
+    assert " time from 2026-05-01 08:00:00 UTC; x, y from latitude 48.0005" in answer.out
+
+
+def test_a_trace_in_seconds_since_1970_begins_at_its_first_time(serai: Run) -> None:
+    Path("t.txt").write_text("a b 1156000000.5 1156000100\n")
+    assert serai("scenario", "import", "t.txt", "--out", "mine.toml").code == 0
+    scenario = load_scenario("mine.toml")
+    assert (scenario.contacts.begin_s, scenario.duration_s) == (1156000000.0, 100.0)  # type: ignore[attr-defined]
+
+
+def test_as_json(serai: Run) -> None:
+    answer = serai("scenario", "import", str(FILES / "crawdad.txt"), "--out", "mine.toml", "--json")
+    found = json.loads(answer.out)
+    assert (found["format"], found["nodes"], found["contacts"], found["scenario"]) == ("crawdad", 4, 3, "mine.toml")
+    assert found["noticed"][0].startswith("2 x overlaps or touches")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.txt", "--out", "mine.toml"], "nowhere.txt: cannot be read: No such file or directory"),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--strict"], "line 4: a node meets itself; mend the line"),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--format", "craw"], 'did you mean "crawdad"?'),
+        (
+            [str(FILES / "fcd.xml"), "--out", "mine.toml", "--range", "100"],
+            '--range: a length needs a unit; write "100 m"',
+        ),
+        (
+            [str(FILES / "fcd.xml"), "--out", "mine.toml", "--protocol", "ced"],
+            'protocol "ced" does not run on contacts',
+        ),
+        ([str(FILES / "fcd.xml"), "--out", "no/such/folder.toml"], "no/such/folder.toml: cannot be written"),
+        ([str(FILES / "messages.csv"), "--out", "mine.toml"], "cannot tell the format from its first lines"),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--messages", "m.txt"], "m.txt: cannot be read"),
+    ],
+)
+def test_bad_input_is_one_message_and_nothing_is_written(serai: Run, arguments: list[str], said: str) -> None:
+    answer = serai("scenario", "import", *arguments)
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert answer.out == ""
+    assert list(Path().iterdir()) == []
+
+
+def test_a_file_that_is_there_is_left_alone(serai: Run) -> None:
+    Path("mine.toml").write_text("mine")
+    answer = serai("scenario", "import", str(FILES / "crawdad.txt"), "--out", "mine.toml")
+    assert (answer.code, Path("mine.toml").read_text()) == (2, "mine")
+    assert "exists already" in answer.err
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="only where the shared data is")
+@pytest.mark.parametrize(
+    ("name", "nodes", "contacts"),
+    [("one-rwp110/contacts.txt.gz", 110, 47_270), ("oystercatcher/O_ASSEN-gps-2018.csv.gz", 3, 9)],
+)
+def test_real_data(serai: Run, name: str, nodes: int, contacts: int) -> None:
+    answer = serai("scenario", "import", str(SHARED / name), "--out", "mine.toml", "--range", "100 m", "--json")
+    found = json.loads(answer.out)
+    assert (found["nodes"], found["contacts"]) == (nodes, contacts)
