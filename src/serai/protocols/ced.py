@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as setting
 
-from serai._jit import engine, step
+from serai._jit import engine, shared, step
 from serai.content import matches
 from serai.engine.field.control import first_death
 from serai.engine.field.ledger import (
@@ -168,6 +168,7 @@ def simulate(world: World, limits: Limits, settings: Settings) -> Field:
 @engine
 def advance(field: Field, rules: Rules, start: int) -> int:
     """Run slots from `start` on; return the first slot not run (earlier than the last one if a pool must grow)."""
+    field = shared(field)
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
