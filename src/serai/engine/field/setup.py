@@ -58,7 +58,7 @@ def lay_out(
     sessions, links = session_records(pairs, groups, subscribers)
     words = int(groups.words.max(initial=1))
     by_subscriber = np.argsort(sessions.subscriber, kind="stable").astype(np.int32)
-    rows = first_guess(len(world.event_sensor) * min(subscribers, 8), limits.most_received)
+    rows = first_guess(len(world.event_sensor) * min(subscribers, 10), limits.most_received)
     pool = first_guess(2 * sensors + len(world.event_sensor) // 8, limits.most_sent) if copies else 0
     return fill_pools(
         Field(
@@ -103,6 +103,7 @@ def lay_out(
             stamps=np.zeros(grid.columns * grid.rows, np.int64),
             path=np.zeros(grid.columns + grid.rows, np.int32),
             frontier=np.zeros(sensors, np.int32),
+            within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),
             tally=records(1, TALLY, died=NONE),
             receptions=records(rows, RECEPTION),
@@ -131,6 +132,7 @@ def sensor_records(world: World) -> Records:
     """The sensors, nothing in their queues."""
     made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE)
     made.x, made.y = world.sensor_x, world.sensor_y
+    made.cell = world.sensor_cell
     made.column, made.row = world.sensor_cell % world.grid.columns, world.sensor_cell // world.grid.columns
     made.community = world.communities.of_sensor
     start = world.communities.member_start
@@ -359,7 +361,7 @@ def moved_table(
     for old in range(len(known)):
         if known[old] == NONE:
             continue
-        place = first_place(known[old] // subscribers, known[old] % subscribers, size)
+        place = first_place(known[old] // subscribers, known[old] % subscribers, subscribers, size)
         while moved[place] != NONE:
             place = (place + 1) & (size - 1)
         moved[place] = known[old]
