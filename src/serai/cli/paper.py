@@ -14,7 +14,7 @@ from serai.errors import BadInput, did_you_mean
 
 def paper(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which paper: ced, cet, or all of them.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="Which paper: ced, cet, both (all), or dpsp.", show_default=False)
     ],
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per set-up.")] = 100,
     out: Annotated[
@@ -42,9 +42,14 @@ def paper(
     from serai.report.reproduction import as_dict
     from serai.report.terminal import as_text
 
-    if name != "all" and name not in PAPERS:
-        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, "all"])}')
     folder = out or Path(f"serai-paper-{name}")
+    if name == "dpsp":
+        if ablate or markdown:
+            raise BadInput("--ablate and --markdown are for the papers with published numbers: ced, cet, all")
+        _study(seeds, folder, master, remote, as_json)
+        return
+    if name != "all" and name not in PAPERS:
+        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, "all", "dpsp"])}')
     plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
     Store(folder).check(plan)
     if not as_json:
@@ -59,6 +64,29 @@ def paper(
         _write(markdown, as_markdown(found))
     if as_json:
         print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
+    else:
+        print(as_text(found))
+
+
+def _study(seeds: int, folder: Path, master: str | None, remote: str | None, as_json: bool) -> None:
+    """DPSP: every combination of filters and priorities, ranked; the text's claims judged."""
+    from serai.pipeline.store import Store
+    from serai.pipeline.sweep import run_sweep
+    from serai.present import sweep_line
+    from serai.report.dpsp import as_dict, as_text, read_study, study_plan, write_study
+
+    plan = study_plan(seeds)
+    Store(folder).check(plan)
+    if not as_json:
+        print(f"serai {sweep_line(plan)}\n", flush=True)
+    with session(master, remote) as spark:
+        with shown_progress() as progress:
+            sweep = run_sweep(plan, folder, spark, progress=progress)
+        found = read_study(sweep)
+    page = write_study(found, folder)
+    say("report", str(page))
+    if as_json:
+        print_json({"paper": "dpsp", "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
     else:
         print(as_text(found))
 
