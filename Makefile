@@ -30,6 +30,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
+	$(BIN)/python benchmarks/contacts.py
 	$(BIN)/python benchmarks/sweep.py
 
 docs: $(DOCS_READY)

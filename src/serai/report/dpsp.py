@@ -34,7 +34,7 @@ from serai.statistics import Estimate
 if TYPE_CHECKING:
     from serai.pipeline.results import Sweep
 
-SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "fairness_subscribers", "bytes_per_delivery")
+SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "bytes_per_delivery")
 _FEW: Final = 8
 _LEGEND: Final = "Filters: K Known Subscription, H Hop Count, D Duplicate, - none; then the priorities, by vote."
 
