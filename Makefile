@@ -4,6 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := .venv/.ready
 DOCS_READY := .venv/.ready-docs
+BENCH_READY := .venv/.ready-bench
 
 # Kernel tests that also run uncompiled, and compiled with bounds checks.
 KERNEL_TESTS := tests/rules tests/differential
@@ -27,11 +28,12 @@ lint: $(READY)
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 
-bench: $(READY)
+bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
 	$(BIN)/python benchmarks/contacts.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/matching.py
 
 docs: $(DOCS_READY)
 	$(BIN)/zensical build --clean --strict
@@ -46,6 +48,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(PIP) hatchling
 	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@$(PIP) --no-build-isolation --editable '.[dev,bench]'
 	@touch $@
 
 $(DOCS_READY): $(READY)

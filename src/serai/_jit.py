@@ -28,6 +28,8 @@ import numpy as np
 from numba.cpython.unsafe import numbers as _numbers
 from numba.extending import overload, register_jitable
 
+from serai._shared import shared
+
 __all__ = [
     "announced_compilation",
     "bit_length",
@@ -37,6 +39,7 @@ __all__ = [
     "kernels_are_warm",
     "lowest_bit",
     "rule",
+    "shared",
     "step",
 ]
 
@@ -55,6 +58,9 @@ _OPTIONS: dict[str, Any] = {
 # Code that allocates nothing needs no counting; nor may it return arrays, the caller would count one too few.
 _NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 
+# Rules and steps are called by compiled code alone: no need for a way in from elsewhere.
+_INLINED: dict[str, Any] = {"no_cfunc_wrapper": True}
+
 trailing_zeros: Any = _numbers.trailing_zeros  # an intrinsic: its Python signature is another
 leading_zeros: Any = _numbers.leading_zeros
 
@@ -68,13 +74,13 @@ _MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabyt
 
 def rule(function: _Function) -> _Function:
     """Mark a pure function of scalars or arrays that kernels may call; from Python it stays plain Python."""
-    marked: _Function = register_jitable(function)
+    marked: _Function = register_jitable(**_INLINED)(function)
     return marked
 
 
 def step(function: _Function) -> _Function:
     """Mark a rule that works on an engine's state, allocates nothing, and is inlined where it is called."""
-    marked: _Function = register_jitable(**_NO_ALLOCATION, forceinline=True)(function)
+    marked: _Function = register_jitable(**_INLINED, **_NO_ALLOCATION, forceinline=True)(function)
     return marked
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, NoReturn
 
@@ -83,20 +83,23 @@ class Template:
 
 def parse(text: str, attributes: Sequence[Attribute] | None = None) -> Subscription:
     """The subscription that `text` says; with `attributes`, only these may be named."""
-    comparisons = _Parser(text, attributes, holes=False).comparisons()
     ranges: dict[str, tuple[float, float]] = {}
-    for comparison in comparisons:
-        low, high = _interval(comparison)
-        old_low, old_high = ranges.get(comparison.name, (-math.inf, math.inf))
-        ranges[comparison.name] = max(low, old_low), min(high, old_high)
+    for name, operator, bound in comparisons(text, _names(attributes), ("number",)):
+        low, high = interval(operator, float(bound.text))
+        old_low, old_high = ranges.get(name, (-math.inf, math.inf))
+        ranges[name] = max(low, old_low), min(high, old_high)
     return Subscription(text, tuple((name, low, high) for name, (low, high) in ranges.items()))
 
 
 def parse_template(text: str, attributes: Sequence[Attribute] | None = None) -> Template:
     """The template that `text` says: a subscription in which `?` may stand for a number."""
-    comparisons = _Parser(text, attributes, holes=True).comparisons()
-    names = tuple(comparison.name for comparison in comparisons if comparison.bound is None)
+    found = comparisons(text, _names(attributes), ("number", "hole"))
+    names = tuple(comparison.name for comparison in found if comparison.bound.kind == "hole")
     return Template(text, names, None if attributes is None else tuple(attributes))
+
+
+def _names(attributes: Sequence[Attribute] | None) -> list[str] | None:
+    return None if attributes is None else [attribute.name for attribute in attributes]
 
 
 def box(subscription: Subscription, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -252,12 +255,18 @@ def _bits_in(word: np.uint64) -> np.int64:
 
 # --- Reading a subscription ---
 
+LITERAL = r"""
+      (?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)
+    | (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+"""
+"""What may stand for a value, as a regular expression (verbose)."""
 _TOKEN = re.compile(
-    rf"""\s*(?:
-      (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    rf"""\s*(?:{LITERAL}
+    | (?P<open>['"].*)
     | (?P<and>(?:and(?![A-Za-z0-9_.-])|∧|&&?))
+    | (?P<operator>starts\s+with(?![A-Za-z0-9_.-])|<=|>=|==|≤|≥|<|>|=)
     | (?P<name>{_NAME})
-    | (?P<operator><=|>=|==|≤|≥|<|>|=)
     | (?P<hole>\?)
     | (?P<end>\Z)
     | (?P<unknown>.)
@@ -267,29 +276,46 @@ _TOKEN = re.compile(
 _SAME = {"==": "=", "≤": "<=", "≥": ">="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _OPERATORS = "< <= > >= or ="
+_A_VALUE = {
+    ("number",): "a number",
+    ("number", "hole"): "a number or ?",
+    ("number", "text", "time"): "a number, a text in quotes or a time",
+}
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A piece of a subscription text, and where it stands."""
+
     kind: str
     text: str
     position: int
 
 
-class _Comparison(NamedTuple):
-    """`name operator bound`; a bound of None is a `?`."""
+class Comparison(NamedTuple):
+    """`name operator bound`."""
 
     name: str
     operator: str
-    bound: float | None
+    bound: Token
 
 
-def _interval(comparison: _Comparison) -> tuple[float, float]:
+def interval(operator: str, bound: float) -> tuple[float, float]:
     """The closed interval of float64 that holds exactly the numbers for which the comparison is true."""
-    _, operator, bound = comparison
-    assert bound is not None, "a template has to be filled first"
     low = {"=": bound, ">=": bound, ">": math.nextafter(bound, math.inf)}.get(operator, -math.inf)
     high = {"=": bound, "<=": bound, "<": math.nextafter(bound, -math.inf)}.get(operator, math.inf)
     return low, high
+
+
+def comparisons(text: str, names: Iterable[str] | None, values: tuple[str, ...]) -> list[Comparison]:
+    """The comparisons that a text consists of, with values of these kinds of tokens; only `names` may be named."""
+    return _Parser(text, None if names is None else list(names), values).comparisons()
+
+
+def refused(text: str, token: Token, expected: str) -> BadSubscription:
+    """The error that says what was expected where the token stands."""
+    seen = "the end" if token.kind == "end" else f'"{token.text}"'
+    message = f"expected {expected}, found {seen}"
+    return BadSubscription(text, token.position, message, expected, max(1, len(token.text)))
 
 
 def _written(number: float, integer: bool) -> str:
@@ -299,15 +325,15 @@ def _written(number: float, integer: bool) -> str:
 class _Parser:
     """Recursive descent over the tokens of one text."""
 
-    def __init__(self, text: str, attributes: Sequence[Attribute] | None, holes: bool) -> None:
+    def __init__(self, text: str, names: list[str] | None, values: tuple[str, ...]) -> None:
         self.text = text
-        self.names = None if attributes is None else [attribute.name for attribute in attributes]
-        self.values = ("number", "hole") if holes else ("number",)
-        self.a_value = "a number or ?" if holes else "a number"
+        self.names = names
+        self.values = values
+        self.a_value = _A_VALUE[values]
         self.position = 0
         self.token = self.read()
 
-    def comparisons(self) -> list[_Comparison]:
+    def comparisons(self) -> list[Comparison]:
         """subscription := comparison { "and" comparison }"""
         found = self.comparison()
         while self.token.kind == "and":
@@ -317,18 +343,18 @@ class _Parser:
             self.fail("and, or the end")
         return found
 
-    def comparison(self) -> list[_Comparison]:
-        """comparison := name operator value | value operator name [ operator value ]"""
+    def comparison(self) -> list[Comparison]:
+        """comparison := name operator value | name "starts with" text | value operator name [ operator value ]"""
         if self.token.kind == "name":
             name = self.name()
-            return [_Comparison(name, self.operator(), self.value())]
+            return [Comparison(name, self.operator("text" in self.values), self.value())]
         if self.token.kind not in self.values:
             self.fail("a comparison such as A1 < 3")
         first, first_operator = self.value(), self.operator()
         name = self.name()
-        found = [_Comparison(name, _TURNED[first_operator], first)]
+        found = [Comparison(name, _TURNED[first_operator], first)]
         if self.token.kind == "operator":
-            found.append(_Comparison(name, self.second_operator(first_operator), self.value()))
+            found.append(Comparison(name, self.second_operator(first_operator), self.value()))
         return found
 
     def second_operator(self, first: str) -> str:
@@ -351,38 +377,34 @@ class _Parser:
             raise BadSubscription(self.text, token.position, message, ", ".join(self.names), len(token.text))
         return token.text
 
-    def operator(self) -> str:
-        if self.token.kind != "operator":
-            self.fail(_OPERATORS)
-        text = self.take().text
-        return _SAME.get(text, text)
+    def operator(self, with_beginnings: bool = False) -> str:
+        text = self.token.text.lower()
+        beginning = text.startswith("starts")
+        if self.token.kind != "operator" or (beginning and not with_beginnings):
+            self.fail("< <= > >= = or starts with" if with_beginnings else _OPERATORS)
+        self.take()
+        return "starts with" if beginning else _SAME.get(text, text)
 
-    def value(self) -> float | None:
+    def value(self) -> Token:
+        if self.token.kind == "open" and "text" in self.values:
+            self.fail(f"a text that ends with {self.token.text[0]}")
         if self.token.kind not in self.values:
             self.fail(self.a_value)
-        if self.token.kind == "hole":
-            self.take()
-            return None
-        number = float(self.token.text)
-        if math.isinf(number):
+        if self.token.kind == "number" and math.isinf(float(self.token.text)):
             self.fail("a number that is not too large")
-        self.take()
-        return number
+        return self.take()
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         """The token under the cursor, which moves on to the next."""
         token, self.token = self.token, self.read()
         return token
 
-    def read(self) -> _Token:
+    def read(self) -> Token:
         found = _TOKEN.match(self.text, self.position)
         assert found is not None  # whatever is there is at least `unknown`
         assert found.lastgroup is not None
         self.position = found.end()
-        return _Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
+        return Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
 
-    def fail(self, expected: str, token: _Token | None = None) -> NoReturn:
-        token = token or self.token
-        seen = "the end" if token.kind == "end" else f'"{token.text}"'
-        message = f"expected {expected}, found {seen}"
-        raise BadSubscription(self.text, token.position, message, expected, max(1, len(token.text)))
+    def fail(self, expected: str, token: Token | None = None) -> NoReturn:
+        raise refused(self.text, token or self.token, expected)

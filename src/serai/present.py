@@ -263,11 +263,18 @@ def swept(plan: Plan, estimates: Estimates) -> str:
 
 
 def _shown_metrics(estimates: Estimates) -> dict[str, _Column]:
-    """The metrics to show: the papers' if the network has them, else the first that are known."""
+    """The metrics to show: the field papers' first, then others that are known and can be better or worse."""
+    from serai.report.wording import better
+
     known = [name for name, found in next(iter(estimates.values())).items() if math.isfinite(found.mean)]
     usual = {name: column for name, column in _COLUMNS.items() if name in known}
-    others = {name: _Column(name.removesuffix("_s")[-11:], 1, 2, "", 0, 0) for name in known[:_MOST_METRICS]}
-    return usual or others
+    others = {name: _Column(_short(name), 1, 2, "", 0, 0) for name in known if better(name)}
+    return dict(list((usual | others | usual).items())[:_MOST_METRICS])
+
+
+def _short(metric: str) -> str:
+    """A name that fits over its column."""
+    return metric if len(metric) < _WIDTH_OF_OURS else f"{metric[: _WIDTH_OF_OURS - 2]}."
 
 
 # Protocols and machine

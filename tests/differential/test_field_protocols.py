@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 import serai
 from serai.engine import energy
-from serai.protocols import PROTOCOLS
+from serai.protocols import protocols_of
 from serai.scenario.field import RadioSection
 from serai.simulation.field import build_world, order_key
-from tests.differential.worlds import Case, cases, product_records
+from tests.conftest import UNCOMPILED
+from tests.differential.worlds import Case, any_cases, cases, product_records
 from tests.naive import play
 from tests.naive.field import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
 
@@ -27,6 +28,7 @@ def settled(drops: list[Drop]) -> list[Drop]:
 
 def assert_same(product: Records, naive: Records) -> None:
     """Number for number, the most telling difference first."""
+    assert product.died_s == naive.died_s
     assert product.transfers == naive.transfers
     assert settled(product.drops) == settled(naive.drops)
     assert product.drops_by_reason == naive.drops_by_reason
@@ -61,10 +63,23 @@ def test_dg_is_its_naive_twin(case: Case) -> None:
     assert_same(product_records(*case), play(*case))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(any_cases, st.floats(0.01, 1.1))
+def test_until_the_first_death_is_played_alike(case: Case, share: float) -> None:
+    """With a battery that holds a share of what the busiest sensor spends: it dies early, late or not at all."""
+    world, scenario, key = case
+    whole = play(*case)
+    spent = whole.event_pj
+    if scenario.radio.control_costs:
+        spent = [events + control for events, control in zip(spent, whole.control_pj, strict=True)]
+    battery_j = max(round(share * max(spent)), 1) / 1e12
+    dying = scenario.model_copy(update={"sensors": scenario.sensors.model_copy(update={"battery_j": battery_j})})
+    assert_same(product_records(world, dying, key, until_death=True), play(world, dying, key, until_death=True))
+
+
+@pytest.mark.parametrize("protocol", protocols_of("field"))
 def test_the_papers_set_up_is_played_alike(protocol: str) -> None:
     """A tenth of the built-in scenario's two hours: queues and communities as large as they get."""
-    scenario = serai.load_scenario(protocol).model_copy(update={"duration_s": 720})
+    scenario = serai.load_scenario(protocol).model_copy(update={"duration_s": 300 if UNCOMPILED else 720})
     case = build_world(scenario, 1), scenario, order_key(1)
     assert_same(product_records(*case), play(*case))
 

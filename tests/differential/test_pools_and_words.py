@@ -9,6 +9,7 @@ from serai._jit import kernel, lowest_bit
 from serai.engine.field import setup
 from serai.engine.field.state import BITS
 from serai.world.field import Grid
+from tests.conftest import UNCOMPILED
 from tests.differential.test_field_protocols import assert_same
 from tests.differential.worlds import Shape, make_case, product_records
 from tests.naive import play
@@ -35,7 +36,8 @@ CASES = [(protocol, settings) for protocol, variants in VARIANTS.items() for set
 @pytest.mark.parametrize(("protocol", "settings"), CASES)
 def test_a_run_that_outgrows_its_pools_is_the_same_run(protocol, settings, monkeypatch):
     """Beginning with pools of one record, so that every one of them grows several times, changes nothing."""
-    sets = ["duration=300 s", "events.quiet=0 s", "events.interval=20 s", "sensors.count=30", "field.cells=8"]
+    sets = ["events.quiet=0 s", "events.interval=20 s", "sensors.count=30", "field.cells=8"]
+    sets.append(f"duration={140 if UNCOMPILED else 300} s")
     scenario = serai.load_scenario(protocol, [*sets, *(f"protocol.{key}={value}" for key, value in settings.items())])
     usual = serai.simulate(scenario, seed=5, full_log=True)
     sizes = []

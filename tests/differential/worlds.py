@@ -142,10 +142,10 @@ def build_scenario(world: World, slots: int, protocol: dict[str, Any], **section
 # --- What the product says, in the twins' words -------------------------------------------------------------
 
 
-def product_records(world: World, scenario: FieldScenario, key: int) -> Records:
+def product_records(world: World, scenario: FieldScenario, key: int, until_death: bool = False) -> Records:
     """What the compiled protocol does in the world, with the full log."""
     with announced_compilation(scenario.protocol.name):  # two test processes need not compile the same twice
-        ledger, full = run_protocol(world, scenario, key, True)
+        ledger, full = run_protocol(world, scenario, key, True, until_death)
     assert full is not None
     return as_records(ledger, full)
 
@@ -174,6 +174,7 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         control_pj=ledger.control_pj.tolist(),
         control_messages=Counter(ledger.control_messages),
         control_bits=Counter(ledger.control_bits),
+        died_s=ledger.died_s,
     )
 
 

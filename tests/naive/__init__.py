@@ -14,6 +14,6 @@ from tests.naive.field import Network, Records
 PROTOCOLS: dict[str, type[Network]] = {"ced": Ced, "cet": Cet, "dg": Dg}
 
 
-def play(world: World, scenario: Scenario, key: int) -> Records:
+def play(world: World, scenario: Scenario, key: int, until_death: bool = False) -> Records:
     """Everything that happens in the world under the scenario's protocol."""
-    return PROTOCOLS[scenario.protocol.name](world, scenario, key).run()
+    return PROTOCOLS[scenario.protocol.name](world, scenario, key).run(until_death)

@@ -161,8 +161,3 @@ class Cet(Ced):
             community.placed = 0
         self.flood(community, "election", self.scenario.control.election_bits)
         self.flood(community, "election", self.scenario.control.election_bits)
-
-    def left_pj(self, sensor: Sensor) -> int:
-        """What is left of the sensor's battery."""
-        spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
-        return round(self.scenario.sensors.battery_j * 1e12) - spent

@@ -67,6 +67,7 @@ class Records:
     control_messages: Counter[str] = field(default_factory=Counter)
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
+    died_s: float | None = None
 
 
 # --- "Copies and queues" ------------------------------------------------------------------------------------
@@ -303,13 +304,16 @@ class Network:
     def act(self) -> None:
         raise NotImplementedError
 
-    def run(self) -> Records:
-        """The records of the whole run."""
+    def run(self, until_death: bool = False) -> Records:
+        """The records of the whole run, or of the run until the end of the slot in which a battery is empty."""
         for slot in range(self.scenario.duration_s):
             self.now = slot
             self.expire()
             self.bear()
             self.act()
+            if until_death and any(self.left_pj(sensor) <= 0 for sensor in self.sensors):
+                self.records.died_s = slot
+                break
         for sensor in self.sensors:
             self.records.sent.append(sensor.sent)
             self.records.received.append(sensor.received)
@@ -317,6 +321,11 @@ class Network:
             self.records.control_pj.append(sensor.control_pj)
             self.records.left_over.append(sensor.queue)
         return self.records
+
+    def left_pj(self, sensor: Sensor) -> int:
+        """What is left of the sensor's battery."""
+        spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
+        return round(self.scenario.sensors.battery_j * 1e12) - spent
 
     # Steps 1 and 2.
 

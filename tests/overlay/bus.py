@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from serai.protocols.broker import HERE, Broker, Terms
+from serai.protocols.broker import HERE, Broker
 from serai.protocols.messages import Deliver, Drop, Effect, Event, Message, Query, Send
+from serai.protocols.terms import Terms
 from tests.naive.overlay import Links
 
 MOST_MESSAGES = 2_000_000  # more than any network here needs: an endless exchange must end as a failure
@@ -84,9 +85,16 @@ class Bus:
         self.settle()
 
     def fail(self, dead: set[int]) -> None:
+        self.kill(dead)
+        self.notice(dead)
+
+    def kill(self, dead: set[int]) -> None:
+        """Nobody knows yet: what is sent to the dead is lost."""
         for node in dead:
             del self.brokers[node]
         self.links = {node: others - dead for node, others in self.links.items() if node not in dead}
+
+    def notice(self, dead: set[int]) -> None:
         for node, broker in self.brokers.items():
             for other in sorted(broker.membership.neighbors.keys() & dead):
                 self.carry_out(node, broker.lost(other))

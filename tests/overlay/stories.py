@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from serai.content import Attribute
 from serai.protocols import pub2sub, tinymq
-from serai.protocols.broker import Terms
 from serai.protocols.messages import Notify, Publish, Subscribe, Unsubscribe
+from serai.protocols.terms import Terms
 from tests.naive.overlay import Links, Overlay, string_of, strings_of
 from tests.overlay.bus import Bus
 

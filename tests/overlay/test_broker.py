@@ -10,7 +10,7 @@ import pytest
 from serai.content import Attribute
 from serai.errors import BadInput
 from serai.protocols import pub2sub, tinymq
-from serai.protocols.broker import Broker, Terms
+from serai.protocols.broker import Broker
 from serai.protocols.messages import (
     EVERYTHING,
     FAR,
@@ -27,6 +27,7 @@ from serai.protocols.messages import (
     Subscribe,
     Unsubscribe,
 )
+from serai.protocols.terms import Terms
 from tests.naive.overlay import Links
 from tests.overlay.bus import Bus
 
@@ -181,6 +182,26 @@ def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
     assert tell(bus, 0, 2) == set()
     bus.tick(100)
     assert tell(bus, 0, 2) == {"query"}
+
+
+def test_what_is_handed_off_is_not_remembered_longer_than_by_who_handed_it_off() -> None:
+    bus = Bus(terms(), {0: {1}, 1: {0}})
+    ask(bus, 1, "query", 0, 7.5)
+    bus.tick(90)
+    bus.add(2, {0})
+    assert [piece.ends_s for piece in bus.brokers[2].pieces.values()] == [150]
+
+
+def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
+    """A ring of five: the query of 3 for what lies at the root comes by 4, and when 4 has died by 2 and 1."""
+    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    ask(bus, 3, "query", 0, 0.5)
+    bus.fail({4})
+    bus.tick()
+    assert tell(bus, 1, 0) == set()
+    bus.tick(100)
+    assert {sender for sender, _ in bus.brokers[0].pieces} == {1, 4}
+    assert tell(bus, 1, 0) == {"query"}
 
 
 def test_a_notification_with_a_dead_node_on_its_way_is_lost() -> None:

@@ -17,8 +17,8 @@ from serai.content import Attribute
 from serai.engine.overlay.graph import graph_of_links, is_connected, radio_graph
 from serai.engine.overlay.network import Network
 from serai.protocols import overlay, pub2sub, tinymq
-from serai.protocols.broker import Terms
 from serai.protocols.messages import Notify, Publish, Subscribe
+from serai.protocols.terms import Terms
 from tests.overlay.bus import Bus
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
@@ -110,6 +110,33 @@ def test_all_networks_of_up_to_five_nodes(system: str) -> None:
     assert cases > (9_000_000 if system == "strict" else 900_000)
 
 
+@pytest.mark.parametrize("system", SYSTEMS if THOROUGH else ["strict"])
+def test_small_networks_message_by_message(system: str) -> None:
+    """Brokers on all networks of up to three nodes (with SERAI_THOROUGH=1: five), every range asked by some node."""
+    for nodes in range(1, 6 if THOROUGH else 4):
+        for links in shapes(nodes):
+            for roots in (*permutations(range(nodes), 1), *combinations(range(nodes), 2)):
+                everything_by_brokers(everything(nodes, links, roots), SYSTEMS[system])
+
+
+def everything_by_brokers(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> None:
+    nodes, ranges = len(network.names), len(network.low) // len(network.names)
+    bus = bus_of(network, settings)
+    for query in range(ranges):  # the first so many are all ranges there are
+        bus.subscribe(query % nodes, bus.terms.query(query, network.low[query], network.high[query]))
+    for event, node in enumerate(map(int, network.publisher)):
+        bus.publish(node, bus.terms.event(event, network.values[event]))
+    found = [(event.name, query.name) for _, event, query in bus.delivered]
+    pairs = (divmod(int(pair), len(network.low)) for pair in matching_pairs(network))
+    assert sorted(found) == [(event, query) for event, query in pairs if query < ranges]
+    assert sum(drop.reason == "duplicate" for _, drop in bus.dropped) == len(found) * (len(network.roots) - 1)
+
+
+def bus_of(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> Bus:
+    terms = Terms(tuple(map(int, network.roots)), network.attributes, settings)
+    return Bus(terms, {node: set(map(int, network.graph.neighbors_of(node))) for node in range(len(network.names))})
+
+
 def matching_pairs(network: Network) -> NDArray[np.int64]:
     """All pairs of an event and a query that match, as one number each, in order."""
     values = network.values[:, None, :]
@@ -170,12 +197,11 @@ def test_random_networks_message_by_message(system: str, trees: int) -> None:
     settings = settings.model_copy(update={"event_trees": "own" if trees == 3 else "all"})
     network = radio_network(150, trees, 40, 1, seed=trees)
     outcome = overlay.simulate(network, settings)
-    terms = Terms(tuple(map(int, network.roots)), network.attributes, settings)
-    bus = Bus(terms, {node: set(map(int, network.graph.neighbors_of(node))) for node in range(150)})
+    bus = bus_of(network, settings)
     for query, node in enumerate(map(int, network.subscriber)):
-        bus.subscribe(node, terms.query(query, network.low[query], network.high[query]))
+        bus.subscribe(node, bus.terms.query(query, network.low[query], network.high[query]))
     for event, node in enumerate(map(int, network.publisher)):
-        bus.publish(node, terms.event(event, network.values[event]))
+        bus.publish(node, bus.terms.event(event, network.values[event]))
     for kind, message in MESSAGES.items():
         sent = np.bincount([sender for sender, _, sent in bus.sent if isinstance(sent, message)], minlength=150)
         assert np.array_equal(outcome.load.sent[overlay.KINDS.index(kind)], sent)

@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from serai.papers.claims import FAILS, HOLDS, OPEN, Measured, Order, Trend, difference
-from serai.statistics import Estimate, t_quantile
+from serai.statistics import Estimate, estimate, t_quantile
 
 
 def curve(*means, error=0.1, count=100):
@@ -98,3 +99,24 @@ def test_difference_of_independent_means():
     assert gap.mean == 2.0
     assert gap.half_width == pytest.approx(0.5 * t_quantile(0.95, 10))
     assert (gap.low, gap.high) == (2.0 - gap.half_width, 2.0 + gap.half_width)
+
+
+def verdicts(truth, trials=300, seeds=20, spread=1.0):
+    """What is said of "it rises", over and over, where the truth is known."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(trials):
+        samples = rng.normal(truth, spread, (seeds, len(truth)))
+        points = [Measured(float(at), estimate(samples[:, at])) for at in range(len(truth))]
+        found.append(judged(trend("rises"), a=points).verdict)
+    return {verdict: found.count(verdict) / trials for verdict in (HOLDS, FAILS, OPEN)}
+
+
+def test_a_rise_is_seen_and_none_is_invented():
+    rise = verdicts([0, 1, 2, 3, 4])
+    assert rise[HOLDS] > 0.98
+    gentle = verdicts([0, 0.1, 0.2, 0.3, 0.4])
+    assert gentle[FAILS] < 0.06  # four steps, each of which may look like a step back by chance
+    flat = verdicts([0, 0, 0, 0, 0])
+    assert flat[HOLDS] < 0.05
+    assert verdicts([4, 3, 2, 1, 0])[FAILS] == 1

@@ -11,7 +11,7 @@ import serai
 from serai.errors import BadInput, CannotRun
 from serai.pipeline import sweep as module
 from serai.pipeline.aggregate import summary
-from serai.pipeline.plan import Plan
+from serai.pipeline.plan import Plan, plan_sweep
 from serai.pipeline.results import open_sweep
 from serai.pipeline.stopping import Until, is_narrow
 from serai.pipeline.store import Segment, Store
@@ -154,13 +154,20 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(
     file.write_text("name,x,y\na,1,1\nb,2,2\n")
     scenario = tmp_path / "mine.toml"
     scenario.write_text('[protocol]\nname = "dg"\n[sensors]\nplacement = "file"\nfile = "places.csv"\n')
-    from serai.pipeline.plan import plan_sweep
-
     plan = plan_sweep(scenario, ["duration=10 min"], None, 2)
-    monkeypatch.setattr(module, "warm_kernels", lambda _: file.unlink())  # gone before the workers look
-    with pytest.raises(CannotRun, match=r"places\.csv"):
+    monkeypatch.setattr(module, "warm_kernels", lambda *_: file.unlink())  # gone before the workers look
+    with pytest.raises(CannotRun, match=r"^dg: .*places\.csv"):
         run_sweep(plan, tmp_path / "out", spark)
     assert not Store(tmp_path / "out").table.exists()
+
+
+def test_other_kinds_of_network_are_swept_alike(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_sweep("tinymq", ["nodes.count=40", "field.width=60 m", "field.height=60 m", "events.count=50"], None, 2)
+    found = run_sweep(plan, tmp_path / "out", spark).rows.orderBy("seed").toArrow().to_pylist()
+    assert [row["delay_bin"] for row in found] == [None, None]
+    for row in found:
+        expected = serai.measure(serai.simulate(plan.cells[0].scenario, seed=row["seed"])).as_dict()
+        assert {name: row[name] for name in expected} == expected
 
 
 def test_an_unfinished_sweep_is_not_opened(spark: SparkSession, tmp_path: Path, plan: Plan) -> None:

@@ -14,7 +14,7 @@ from serai._jit import bit_length, kernel
 from serai.content import Attribute
 from serai.errors import BadInput
 from serai.protocols import pub2sub, tinymq
-from serai.protocols.broker import Terms
+from serai.protocols.terms import Terms
 from tests.naive.overlay import Links, Overlay, common, string_of, strings_of
 from tests.overlay.stories import Ask, FromBrokers, Story, Tell
 

@@ -17,8 +17,9 @@ from typer.core import TyperGroup
 
 from serai import __version__
 from serai.cli.housekeeping import doctor, protocols
-from serai.cli.options import HOUSEKEEPING, PANELS, PLAIN, PLAN, SIMULATE
+from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
+from serai.cli.pipeline import collect, match, stream
 from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
@@ -42,6 +43,7 @@ class _GroupedCommands(TyperGroup):
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report),
     PLAN: (),
+    PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor),
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN)
@@ -53,8 +55,8 @@ for _panel, _commands in _COMMANDS.items():
 
 def main() -> None:
     """The entry point: run the command line and leave with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without "±" gets a "?"
+    for output in (sys.stdout, sys.stderr):
+        output.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without "±" gets a "?"
     sys.exit(execute(sys.argv[1:]))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,10 +12,15 @@ from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.cli.spark import say, session, shown_progress
 from serai.errors import BadInput, did_you_mean
 
+if TYPE_CHECKING:
+    from serai.pipeline.plan import Plan
+    from serai.report.reproduction import Reproduction
+
 
 def paper(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which paper: ced, cet, both (all), or dpsp.", show_default=False)
+        str,
+        typer.Argument(metavar="NAME", help="Which paper: ced, cet (all: both), tinymq or dpsp.", show_default=False),
     ],
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per set-up.")] = 100,
     out: Annotated[
@@ -32,25 +38,18 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce a paper: published, ours, every claim judged."""
-    from serai.papers.field import PAPERS
     from serai.pipeline.store import Store
     from serai.pipeline.sweep import run_sweep
     from serai.present import sweep_line
     from serai.report import read_reproduction, write_pages
-    from serai.report.markdown import as_markdown
-    from serai.report.paper import paper_plan
-    from serai.report.reproduction import as_dict
-    from serai.report.terminal import as_text
 
     folder = out or Path(f"serai-paper-{name}")
     if name == "dpsp":
         if ablate or markdown:
-            raise BadInput("--ablate and --markdown are for the papers with published numbers: ced, cet, all")
+            raise BadInput("--ablate and --markdown: not for dpsp, whose text prints no numbers")
         _study(seeds, folder, master, remote, as_json)
         return
-    if name != "all" and name not in PAPERS:
-        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, "all", "dpsp"])}')
-    plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
+    plan, words = _how_to_reproduce(name, seeds, ablate)
     Store(folder).check(plan)
     if not as_json:
         print(f"serai {sweep_line(plan)}\n", flush=True)
@@ -61,11 +60,36 @@ def paper(
     page = write_pages(found, folder)
     say("report", str(page))
     if markdown is not None:
-        _write(markdown, as_markdown(found))
+        _write(markdown, words.as_markdown(found))
     if as_json:
-        print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
+        print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **words.as_dict(found)})
     else:
-        print(as_text(found))
+        print(words.as_text(found))
+
+
+class _Words(NamedTuple):
+    """A reproduction for machines, terminals and pages."""
+
+    as_dict: Callable[[Reproduction], dict[str, Any]]
+    as_text: Callable[[Reproduction], str]
+    as_markdown: Callable[[Reproduction], str]
+
+
+def _how_to_reproduce(name: str, seeds: int, ablate: bool) -> tuple[Plan, _Words]:
+    """The runs that a paper takes, and how its reproduction is told."""
+    from serai.papers.field import PAPERS
+    from serai.papers.tinymq import PAPER as TINYMQ
+    from serai.report import markdown, reproduction, terminal, tinymq
+    from serai.report.paper import paper_plan
+
+    if name == TINYMQ.name:
+        if ablate:
+            raise BadInput("--ablate: not for tinymq, whose readings are always run")
+        return tinymq.tinymq_plan(seeds), _Words(tinymq.as_dict, tinymq.as_text, tinymq.as_markdown)
+    if name != "all" and name not in PAPERS:
+        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, TINYMQ.name, "dpsp", "all"])}')
+    plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
+    return plan, _Words(reproduction.as_dict, terminal.as_text, markdown.as_markdown)
 
 
 def _study(seeds: int, folder: Path, master: str | None, remote: str | None, as_json: bool) -> None:

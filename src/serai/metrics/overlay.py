@@ -46,7 +46,7 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "transmissions_per_event": Definition("", "Transmissions on the way to the rendezvous, per event."),
     "notification_transmissions_per_event": Definition("", "Transmissions of notifications, per event."),
     "busiest_share": Definition("fraction", "The busiest node's share of all messages sent and received."),
-    "load_gini": Definition("fraction", "Gini coefficient of the messages per node: 0 even, 1 all at one node."),
+    "load_gini": Definition("", "Gini coefficient of the messages per node: 0 even, 1 all at one node."),
     "busiest_rendezvous_share": Definition("fraction", "Share of the events that meet at one node, the busiest."),
     "state_per_node": Definition("", "Keys that a node knows and query messages that it keeps, on average."),
     "state_per_node_max": Definition("", "The same for the node with most."),

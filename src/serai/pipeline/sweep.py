@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Keep = Literal["ledger", "log"]
 
 _LOOK_S: Final = 0.5
+_MOST_PROBLEMS: Final = 5
 _PATIENCE_S: Final = 30.0
 _WAVE_S: Final = 30.0
 """Where workers cannot reach the folder, parts come back after so many seconds of work on every core."""
@@ -94,7 +95,7 @@ def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | Non
         raise BadInput(f"--keep log: only a field has a full log, and this is a network of kind {plan.network!r}")
     store = Store(folder)
     mark = store.open(plan)
-    warm_kernels(plan.scenarios().values())
+    warm_kernels(plan.scenarios().values(), progress.on_notice)
     cluster = _look_at(spark, store, mark, progress)
     return _Work(spark, plan, store, mark, keep, progress, cluster)
 
@@ -201,9 +202,20 @@ def _run_tasks(work: _Work, tasks: Sequence[Task], done: _Done) -> None:
     done.tell()
     for cell, seconds in zip(answer["cell"].to_pylist(), answer["least_s"].to_pylist(), strict=True):
         work.costs[cell] = max(1e-4, min(seconds, work.costs.get(cell, seconds)))
-    problems = dict.fromkeys(problem for problem in answer["problem"].to_pylist() if problem)
+    problems = {
+        cell: f"{_label(work.plan, cell)}: {problem}"
+        for cell, problem in zip(answer["cell"].to_pylist(), answer["problem"].to_pylist(), strict=True)
+        if problem
+    }
     if problems:
-        raise CannotRun("\n".join([*list(problems)[:5], *(["..."] if len(problems) > 5 else [])]))
+        shown, more = list(problems.values())[:_MOST_PROBLEMS], len(problems) - _MOST_PROBLEMS
+        raise CannotRun("\n".join([*shown, *([f"and {more} more"] if more > 0 else [])]))
+
+
+def _label(plan: Plan, cell_id: str) -> str:
+    """How a cell is called when something is wrong with it."""
+    cell = next(cell for cell in plan.cells if cell.id == cell_id)
+    return ", ".join([cell.protocol, *(f"{key}={value}" for key, value in plan.points[cell.point].items())])
 
 
 def _hand_in(store: Store, answer: pa.Table) -> None:

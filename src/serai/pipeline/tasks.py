@@ -62,6 +62,7 @@ def _answer(number: int, job: Job) -> pa.RecordBatch:
         problem, content, part = str(error), None, None
     except OSError as error:
         problem, content, part = disk_message(error, store.folder), None, None
+    failed = min(len(spent), len(task) - 1)
     spent += [(0.0, 0.0)] * (len(task) - len(spent))
     least, total = zip(*spent, strict=True)
     return pa.record_batch(
@@ -73,7 +74,7 @@ def _answer(number: int, job: Job) -> pa.RecordBatch:
             "total_s": pa.array(total, pa.float64()),
             "part": pa.array([part] * len(task), pa.string()),
             "content": pa.array([content] + [None] * (len(task) - 1), pa.binary()),
-            "problem": pa.array([problem] * len(task), pa.string()),
+            "problem": pa.array([problem if place == failed else None for place in range(len(task))], pa.string()),
         }
     )
 
@@ -110,8 +111,7 @@ def _measured(scenario: Scenario, seed: int, cell: str, job: Job) -> dict[str, A
     except SeraiError:
         raise
     except Exception as error:
-        name = scenario.protocol.name
-        raise CannotRun(f"{name}, seed {seed}, cell {cell}: {type(error).__name__}: {error}") from error
+        raise CannotRun(f"seed {seed}: this is a bug in serai: {type(error).__name__}: {error}") from error
     if waited is not None:
         bins, counts = count_delays(waited[0])
         row |= {"undelivered_pairs": waited[1] - len(waited[0]), "delay_bin": bins, "delay_count": counts}

@@ -6,24 +6,25 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import serai
-from serai._jit import announced_compilation, kernels_are_warm
+from serai._jit import kernels_are_warm
 from serai.errors import CannotRun
 from serai.pipeline.machine import usable_cores
 from serai.scenario import Scenario, to_toml
 
 
-def warm_kernels(scenarios: Iterable[Scenario]) -> None:
+def warm_kernels(scenarios: Iterable[Scenario], on_notice: Callable[[str], None]) -> None:
     """Compile the kernels of the scenarios' protocols that are not compiled yet, several at a time."""
     one_each = {scenario.protocol.name: scenario for scenario in scenarios}
     cold = {name: scenario for name, scenario in one_each.items() if not kernels_are_warm(name)}
     if not cold:
         return
+    on_notice(f"compiling kernels of {', '.join(cold)} (once per version, about a minute) ...")
     waiting = list(cold.values())
-    with tempfile.TemporaryDirectory(prefix="serai-") as folder, announced_compilation("sweep"):
+    with tempfile.TemporaryDirectory(prefix="serai-") as folder:
         while waiting:
             now, waiting = waiting[: usable_cores()], waiting[usable_cores() :]
             # A process each: compiling does not share one with others.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from serai._jit import kernel, step
 from serai.content import matches
-from serai.engine.overlay.graph import FAR, Graph, Numbers, Places, spread
+from serai.engine.overlay.graph import Numbers, Places
 from serai.engine.overlay.state import NONE, Pieces, longer
 from serai.protocols.tinymq import Floats, Strings, is_prefix
 
@@ -124,18 +124,3 @@ def send_back(pieces: Pieces, notifications: Counts, alive: Flags, aware: bool, 
             sent[pieces.node[piece]] += passing[piece]
             transmissions += passing[piece]
     return transmissions
-
-
-@kernel
-def shortest_ways(graph: Graph, source: Numbers, group_start: Places, target: Numbers) -> Numbers:
-    """The hops from source[g] to each target of group g: target[group_start[g] : group_start[g + 1]]."""
-    nodes = len(graph.start) - 1
-    hops, waiting = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-    shortest = np.full(len(target), FAR, np.int32)
-    for group in range(len(source)):
-        if group_start[group] == group_start[group + 1]:
-            continue
-        spread(graph, source[group : group + 1], hops, waiting)
-        for place in range(group_start[group], group_start[group + 1]):
-            shortest[place] = hops[target[place]]
-    return shortest

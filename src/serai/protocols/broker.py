@@ -19,11 +19,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from serai.content import Attribute, matches
+from serai.content import matches
 from serai.errors import BadInput
-from serai.protocols import pub2sub, tinymq
 from serai.protocols.membership import Membership
 from serai.protocols.messages import (
     EVERYTHING,
@@ -45,21 +42,15 @@ from serai.protocols.messages import (
     Subscribe,
     Unsubscribe,
 )
+from serai.protocols.terms import Terms
 from serai.protocols.tinymq import (
     AS_PRINTED,
-    MAPPINGS,
-    MOST_BITS,
     NEVER,
     OTHER_TREE,
-    ROUTINGS,
-    TREE_EDGES,
-    cell_box,
-    cells_of,
     is_nearer,
     is_prefix,
     is_split,
     preference,
-    strings_of,
     to_beat,
     touches,
 )
@@ -69,70 +60,6 @@ HERE = -1
 
 NO_ROUTE = -2
 """The next hop of a string that cannot go on."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What all nodes of a network have agreed on beforehand."""
-
-    roots: tuple[int, ...]
-    attributes: tuple[Attribute, ...]
-    settings: tinymq.Settings | pub2sub.Settings
-    lease_s: float = 3600.0
-    """A piece of a query that has not been renewed for so long is forgotten."""
-    renewal_s: float = 1200.0
-    """A subscriber sends its queries anew after so long."""
-
-    def __post_init__(self) -> None:
-        if self.bits > MOST_BITS:
-            each = self.settings.attribute_bits
-            raise BadInput(
-                f"attribute_bits: {len(self.attributes)} attributes of {each} bits make strings of {self.bits} bits;"
-                f" at most {MOST_BITS}, so at most {MOST_BITS // len(self.attributes)} bits an attribute"
-            )
-
-    @property
-    def bits(self) -> int:
-        """How long a string is."""
-        return len(self.attributes) * self.settings.attribute_bits
-
-    @property
-    def spanning(self) -> bool:
-        """Whether each tree spans every node (PUB-2-SUB+), or every node stands in one tree (TinyMQ)."""
-        return isinstance(self.settings, pub2sub.Settings)
-
-    @property
-    def routing(self) -> int:
-        """How a string finds its way within a tree."""
-        return TREE_EDGES if isinstance(self.settings, pub2sub.Settings) else ROUTINGS.index(self.settings.routing)
-
-    @property
-    def mapping(self) -> int:
-        """How the attributes' bits make a string."""
-        return MAPPINGS.index(self.settings.mapping)
-
-    def event(self, name: Hashable, values: Sequence[float]) -> Event:
-        """The event with these values."""
-        row = np.asarray(values, np.float64)
-        cells = cells_of(row, *self._domains(), self.settings.attribute_bits)
-        return Event(name, row, int(strings_of(cells, self.mapping, self.settings.attribute_bits)))
-
-    def query(self, name: Hashable, low: Sequence[float], high: Sequence[float]) -> Query:
-        """The query for events whose values lie in low .. high, bounds included."""
-        least, most = np.asarray(low, np.float64), np.asarray(high, np.float64)
-        first, last = cell_box(least, most, *self._domains(), self.settings.attribute_bits)
-        for number in np.flatnonzero(first > last):
-            domain = self.attributes[number]
-            raise BadInput(
-                f"query {name!r}: {least[number]:g} .. {most[number]:g} holds no value of {domain.name},"
-                f" which lies in {domain.low:g} .. {domain.high:g}"
-            )
-        return Query(name, least, most, first, last)
-
-    def _domains(self) -> tuple[tinymq.Floats, tinymq.Floats, tinymq.Flags]:
-        low, high = ([getattr(attribute, end) for attribute in self.attributes] for end in ("low", "high"))
-        whole = [attribute.kind == "integer" for attribute in self.attributes]
-        return np.array(low, np.float64), np.array(high, np.float64), np.array(whole, np.bool_)
 
 
 @dataclass
@@ -265,9 +192,9 @@ class Broker:
             case Join(tree):
                 is_new = sender not in self.membership.children[tree]
                 effects = self.membership.asked(sender, tree)
-                return effects + self._hand_off(sender, tree) if is_new else effects
+                return effects + self._hand_off(sender, tree, now_s) if is_new else effects
 
-    def _hand_off(self, child: int, tree: int) -> list[Effect]:
+    def _hand_off(self, child: int, tree: int, now_s: float) -> list[Effect]:
         """Send a new child the strings that are its from now on. (The paper forgets them, and prints nothing.)"""
         if child not in self.membership.children[tree] or self.terms.routing == AS_PRINTED:
             return []
@@ -275,7 +202,7 @@ class Broker:
         effects: list[Effect] = []
         for piece in self.pieces.values():
             if piece.tree == tree and key is not None and (region := self._under(piece, key)):
-                effects.append(self._send_on(piece, child, region))
+                effects.append(self._send_on(piece, child, region, now_s))
         return effects
 
     def _under(self, piece: Piece, key: Key) -> Region:
@@ -294,7 +221,8 @@ class Broker:
         effects: list[Effect] = []
         for tree in self._trees(self.terms.settings.query_trees):
             self._labels += 1
-            message = Subscribe(subscription.query, subscription.version, tree, EVERYTHING, self._labels)
+            query, version = subscription.query, subscription.version
+            message = Subscribe(query, version, tree, EVERYTHING, self._labels, self.terms.lease_s)
             effects += self._accept(self.node, message, now_s)
         return effects
 
@@ -305,7 +233,7 @@ class Broker:
         piece = self._keep(sender, message, now_s)
         hops = self.next_hops(piece.query, piece.tree, piece.region)
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in hops else []
-        return lost + [self._send_on(piece, hop, tuple(hops[hop])) for hop in sorted(hops) if hop >= 0]
+        return lost + [self._send_on(piece, hop, tuple(hops[hop]), now_s) for hop in sorted(hops) if hop >= 0]
 
     def _accept_as_printed(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
         """Algorithm 3.1 to the letter: the query is never cut, and stored only where nothing of it goes elsewhere."""
@@ -320,19 +248,20 @@ class Broker:
             piece.region = ()
         receivers = elsewhere or children
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in receivers else []
-        return lost + [self._send_on(piece, hop, EVERYTHING) for hop in sorted(receivers) if hop >= 0]
+        return lost + [self._send_on(piece, hop, EVERYTHING, now_s) for hop in sorted(receivers) if hop >= 0]
 
     def _keep(self, sender: int, message: Subscribe, now_s: float) -> Piece:
         query, version, tree, region = message.query, message.version, message.tree, message.region
-        piece = Piece(query, version, tree, region, sender, message.label, now_s + self.terms.lease_s)
+        piece = Piece(query, version, tree, region, sender, message.label, now_s + message.lease_s)
         self.pieces[sender, message.label] = piece
         return piece
 
-    def _send_on(self, piece: Piece, to: int, region: Region) -> Send:
+    def _send_on(self, piece: Piece, to: int, region: Region, now_s: float) -> Send:
         self._labels += 1
         self._labelled[self._labels] = piece
         piece.onward.append((to, self._labels))
-        return Send(to, Subscribe(piece.query, piece.version, piece.tree, region, self._labels))
+        lease_s = piece.ends_s - now_s
+        return Send(to, Subscribe(piece.query, piece.version, piece.tree, region, self._labels, lease_s))
 
     def _forget(self, sender: int, label: int) -> list[Effect]:
         """Remove a piece here and wherever it was sent on to."""

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as setting
 
-from serai._jit import engine, step
+from serai._jit import engine, shared, step
 from serai.content import matches
 from serai.engine.field.control import first_death
 from serai.engine.field.ledger import (
@@ -54,6 +54,7 @@ from serai.engine.field.sessions import (
     close_session,
     find_session,
     first_going_on,
+    forget_due,
     is_going_on,
     join_waiting,
     keep_waiting,
@@ -168,6 +169,7 @@ def simulate(world: World, limits: Limits, settings: Settings) -> Field:
 @engine
 def advance(field: Field, rules: Rules, start: int) -> int:
     """Run slots from `start` on; return the first slot not run (earlier than the last one if a pool must grow)."""
+    field = shared(field)
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
@@ -370,7 +372,7 @@ def draw_layers(field: Field, rules: Rules, session: int) -> None:
     for member in range(group.sensors):
         sensor, link = field.members[group.start + member], field.links[at.links + member]
         link.relays = 0
-        if field.stamps[cell_of(field, sensor)] == stamp:
+        if field.stamps[field.sensors[sensor].cell] == stamp:
             link.layer = 0
             field.frontier[reached] = sensor
             reached += 1
@@ -397,16 +399,10 @@ def is_drawn(field: Field, session: int, stamp: int) -> bool:
     at = field.sessions[session]
     group = field.communities[at.community]
     for member in range(group.sensors):
-        in_zone = field.stamps[cell_of(field, field.members[group.start + member])] == stamp
+        in_zone = field.stamps[field.sensors[field.members[group.start + member]].cell] == stamp
         if in_zone != (field.links[at.links + member].layer == 0):
             return False
     return True
-
-
-@step
-def cell_of(field: Field, sensor: int) -> int:
-    """The cell that the sensor is in."""
-    return int(field.sensors[sensor].row * field.limits.grid.columns + field.sensors[sensor].column)
 
 
 # ---- 4.1: forwarding
@@ -415,8 +411,8 @@ def cell_of(field: Field, sensor: int) -> int:
 @step
 def take_turn(field: Field, rules: Rules, sensor: int) -> None:
     """A sensor's turn: up to `rate` events, in queue order, each towards its subscriber."""
-    owes = look_around(field, rules, sensor)
-    stored = next_due(field, field.sensors[sensor].stored) if owes else NONE
+    look_around(field, rules, sensor)
+    stored = next_due(field, sensor, field.sensors[sensor].stored)
     for _ in range(field.limits.rate):
         relaying = first_relaying(field, sensor)
         if stored == NONE and relaying == NONE:
@@ -426,73 +422,54 @@ def take_turn(field: Field, rules: Rules, sensor: int) -> None:
             stored = send_stored(field, rules, sensor, stored)
         else:
             send_relayed(field, rules, sensor, relaying, link)
-        stored = next_due(field, stored)  # which sessions are open may have changed
-    if is_left_busy(field, sensor, stored == NONE):
+        stored = next_due(field, sensor, stored)  # which sessions are open may have changed
+    if is_left_busy(field, sensor):
         line_up(field, sensor)
 
 
 @step
-def look_around(field: Field, rules: Rules, sensor: int) -> bool:
-    """Note which sessions are open to the sensor, of those it may have something for; may stored copies be due?"""
-    community, owes = field.sensors[sensor].community, False
-    for word in range(field.communities[community].words):
-        field.open_sessions[word] = 0
-        bits = (field.owing[sensor, word] | field.carrying[sensor, word]) & field.in_session[community, word]
-        while bits:
-            session = session_of_bit(field, community, word, bits)
-            if field.sessions[session].stale:
-                draw_layers(field, rules, session)
-            if is_open(field, session, sensor):
-                field.open_sessions[word] |= bits & -bits
-            bits &= bits - 1
-        owes = owes or bool(field.open_sessions[word] & field.owing[sensor, word])
-    return owes
-
-
-@step
-def is_open(field: Field, session: int, sensor: int) -> bool:
-    """Whether the sensor can pass something on for the session now: forward it, or hand it over."""
-    subscriber = field.sessions[session].subscriber
-    if not could_send(field, session, sensor):
-        return False
-    forwards = field.links[link_at(field, session, sensor)].layer > 0
-    return bool(forwards or received_now(field, subscriber) < field.limits.rate)
-
-
-@step
-def could_send(field: Field, session: int, sensor: int) -> bool:
-    """Whether only the subscriber's limit of events a second could keep the sensor from sending for the session."""
-    subscriber = field.sessions[session].subscriber
-    if not field.subscribers[subscriber].audible:
-        return False
-    return bool(field.links[link_at(field, session, sensor)].layer > 0 or in_touch(field, sensor, subscriber))
-
-
-@step
-def is_left_busy(field: Field, sensor: int, looked_at_all: bool) -> bool:
-    """Whether the sensor could send more in the next slot without anybody moving; what it owes no more is noted."""
+def look_around(field: Field, rules: Rules, sensor: int) -> None:
+    """Note which sessions the sensor can serve, of those it has something for, and which of these are open now."""
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
-        if looked_at_all:
-            field.owing[sensor, word] &= ~field.open_sessions[word]
         bits = (field.owing[sensor, word] | field.carrying[sensor, word]) & field.in_session[community, word]
+        within_reach = open_now = 0
         while bits:
-            if could_send(field, session_of_bit(field, community, word, bits), sensor):
-                return True
-            bits &= bits - 1
+            session, bit = session_of_bit(field, community, word, bits), bits & -bits
+            if field.sessions[session].stale:
+                draw_layers(field, rules, session)
+            forwards = field.links[link_at(field, session, sensor)].layer > 0
+            subscriber = field.sessions[session].subscriber
+            if field.subscribers[subscriber].audible and (forwards or in_touch(field, sensor, subscriber)):
+                within_reach |= bit
+                if forwards or received_now(field, subscriber) < field.limits.rate:
+                    open_now |= bit
+            bits ^= bit
+        field.within_reach[word], field.open_sessions[word] = within_reach, open_now
+
+
+@step
+def is_left_busy(field: Field, sensor: int) -> bool:
+    """Whether the sensor could send more in the next slot without anybody moving."""
+    for word in range(field.communities[field.sensors[sensor].community].words):
+        if (field.owing[sensor, word] | field.carrying[sensor, word]) & field.within_reach[word]:
+            return True
     return False
 
 
 @step
-def next_due(field: Field, c: int) -> int:
-    """The first stored copy from c on that is due to an open session, or NONE."""
-    if c == NONE:
+def next_due(field: Field, sensor: int, c: int) -> int:
+    """The sensor's first stored copy from c on that is due to an open session, or NONE."""
+    words = field.communities[field.sensors[sensor].community].words
+    for word in range(words):
+        if field.owing[sensor, word] & field.open_sessions[word]:
+            break
+    else:
         return NONE
-    words = field.communities[field.sensors[field.copies[c].holder].community].words
     while c != NONE:
         for word in range(words):
             if field.due[c, word] & field.open_sessions[word]:
-                return int(c)
+                return c
         c = field.copies[c].next
     return NONE
 
@@ -536,6 +513,7 @@ def send_stored(field: Field, rules: Rules, sensor: int, c: int) -> int:
     copy.rank = rank_of(count + 1, copy.event)
     if count + 1 > rules.alpha:
         log_drop(field, copy.event, sensor, SPENT)
+        forget_due(field, c)
         remove_stored(field, c)
         discard(field, c)
         return int(following)
@@ -684,6 +662,7 @@ def expire(field: Field) -> None:
         following = field.copies[c].later
         log_drop(field, field.copies[c].event, field.copies[c].holder, EXPIRED)
         if field.copies[c].state == STORED:
+            forget_due(field, c)
             remove_stored(field, c)
             discard(field, c)
         else:

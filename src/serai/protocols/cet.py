@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field as setting
 
-from serai._jit import engine, step
+from serai._jit import engine, shared, step
 from serai.engine.energy import distance, receive_pj, transmit_pj
 from serai.engine.field.control import energy_left_pj, first_death
 from serai.engine.field.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
@@ -87,6 +87,7 @@ def simulate(world: World, limits: Limits, settings: Settings) -> Field:
 @engine
 def advance(field: Field, rules: Rules, start: int) -> int:
     """Run slots from `start` on; return the first slot not run (earlier than the last one if a pool must grow)."""
+    field = shared(field)
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot

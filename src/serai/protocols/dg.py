@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as setting
 
-from serai._jit import engine, step
+from serai._jit import engine, shared, step
 from serai.content import matches
 from serai.engine.field.control import first_death
 from serai.engine.field.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
@@ -130,6 +130,8 @@ def queues_for(field: Field, crowd: int) -> Queues:
 @engine
 def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
     """Run slots from `start` on; return the first slot not run (earlier than the last one if a pool must grow)."""
+    field = shared(field)
+    queues = shared(queues)
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot

@@ -83,7 +83,7 @@ class Subscribe:
     """Algorithm 3.1: these strings of a query, on their way to their rendezvous in a tree.
 
     From now on sender and receiver know this piece of the query by the sender's `label`. The `version` says how often
-    the query was renewed.
+    the query was renewed. The sender itself remembers the piece for another `lease_s`, and the receiver no longer.
     """
 
     query: Query
@@ -91,6 +91,7 @@ class Subscribe:
     tree: int
     region: Region
     label: int
+    lease_s: float
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from serai.content import count_interested
 from serai.engine.overlay.graph import Graph, Numbers, Places
 from serai.engine.overlay.network import Network
 from serai.engine.overlay.state import NONE, Layer, Pieces, Regions
+from serai.engine.overlay.ways import shortest_ways
 from serai.protocols import pub2sub, tinymq
 from serai.protocols.answers import (
     Arrivals,
@@ -20,7 +21,6 @@ from serai.protocols.answers import (
     held_by_nodes,
     match_arrivals,
     send_back,
-    shortest_ways,
     unbroken,
 )
 from serai.protocols.rendezvous import QueryBoxes, Rules, place_queries, route_events
@@ -265,12 +265,7 @@ def _notified(
 
 def _shortest(network: Network, event: Numbers, query: Numbers) -> Numbers:
     """The hops on the shortest way from each event's publisher to the query's subscriber."""
-    source, place = np.unique(network.subscriber[query], return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    group_start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(source)))]).astype(np.int64)
-    ways = np.empty(len(event), np.int32)
-    ways[order] = shortest_ways(network.graph, source, group_start, network.publisher[event][order])
-    return ways
+    return shortest_ways(network.graph, network.subscriber[query], network.publisher[event])
 
 
 # ---- what nodes have to do

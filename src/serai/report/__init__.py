@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from serai.report import tinymq
 from serai.report.page import write_page
 from serai.report.reproduction import Reproduction, caveats, chapter
-from serai.report.sections import sections
+from serai.report.sections import Section, sections
 from serai.report.wording import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["read_reproduction", "write_report"]
+__all__ = ["read_reproduction", "write_pages", "write_report"]
 
 
 def write_report(folder: str | Path, spark: SparkSession) -> Path:
@@ -37,4 +38,13 @@ def write_pages(found: Reproduction, folder: Path) -> Path:
     main = results.main()
     seeds, points = in_words(results.seeds, "seed"), in_words(len(results.points), "point")
     subtitle = f"{points} · {', '.join(name.upper() for name in results.protocols)} · {seeds} each"
-    return write_page(folder, results.title, subtitle, sections(main, caveats(found), chapter(found)))
+    return write_page(folder, results.title, subtitle, sections(main, _caveats(found), _chapter(found)))
+
+
+def _chapter(found: Reproduction) -> Section | None:
+    """The chapter on whichever papers the sweep has runs of."""
+    return chapter(found) or tinymq.chapter(found)
+
+
+def _caveats(found: Reproduction) -> tuple[str, ...]:
+    return caveats(found) or tinymq.caveats(found)

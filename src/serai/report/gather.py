@@ -157,7 +157,7 @@ def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:
 def _title(plan: Plan) -> str:
     protocols = [name.upper() for name in plan.protocols]
     if plan.name.startswith("paper "):
-        papers = [name.upper() for name in PAPERS if name in plan.protocols]
+        papers = [name.upper() for name in (*PAPERS, "tinymq") if name in plan.protocols]
         return f"The {' and '.join(papers)} paper{'s' if len(papers) > 1 else ''} reproduced"
     return f"{', '.join(protocols)}: {plan.name}"
 

@@ -211,7 +211,19 @@ def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
             if drawn:
                 name = f"swept-{axis.replace('.', '-')}-{metric}{f'-{index}' if others else ''}"
                 scale = scale_of(metric, results.definitions)
-                yield curves(name, drawn, axis, scale.heading, f"{scale.name.capitalize()} against {axis}{where}.")
+                yield curves(
+                    name,
+                    drawn,
+                    _with_unit(results, points[0], axis),
+                    scale.heading,
+                    f"{scale.name.capitalize()} against {axis}{where}.",
+                )
+
+
+def _with_unit(results: Results, point: int, axis: str) -> str:
+    """The setting's name and the unit that its values have, as the axis of a figure has them."""
+    unit = str(results.points[point].settings[axis]).partition(" ")[2]
+    return f"{axis}, {unit}" if unit else axis
 
 
 def _curve(results: Results, metric: str, axis: str, protocol: str, points: list[int]) -> Series:

@@ -127,7 +127,7 @@ def draw_births(scenario: FieldScenario, sensors: int, seed: int) -> tuple[NDArr
     counts = rng.poisson(busy_s / events.interval_s, sensors)
     times = rng.uniform(0.0, busy_s, int(counts.sum()))
     sensor = np.repeat(np.arange(sensors, dtype=np.int32), counts)
-    order = np.lexsort((sensor, times))
+    order = np.argsort(times, kind="stable")  # they are by sensor now, so ties stay so
     return sensor[order], times[order]
 
 

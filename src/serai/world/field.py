@@ -161,7 +161,8 @@ def _list_neighbors(index: CellIndex, grid: Grid, neighbor_start: Numbers) -> Nu
     """
     sensors = index.nodes.size
     cell_of_sensor = np.empty(sensors, np.int32)
-    cell_of_sensor[index.nodes] = index.cells
+    for place in range(sensors):
+        cell_of_sensor[index.nodes[place]] = index.cells[place]
     near = np.empty(sensors, np.int32)
     end = neighbor_start[:-1].copy()
     neighbors = np.empty(neighbor_start[-1], np.int32)

@@ -9,6 +9,8 @@ from serai.engine.field.state import NONE, Field
 from serai.engine.order import mix
 from serai.world.contacts import position_at
 
+FEW = 16  # places in two cache lines
+
 
 @step
 def log_transfer(
@@ -107,17 +109,20 @@ def pair(field: Field, event: int, subscriber: int) -> int:
 def find(field: Field, event: int, subscriber: int) -> int:
     """Where the pair is, or would be, in the hash table (open addressing, at most two thirds full)."""
     last, wanted = len(field.known) - 1, pair(field, event, subscriber)
-    place = first_place(event, subscriber, len(field.known))
+    place = first_place(event, subscriber, len(field.subscribers), len(field.known))
     while field.known[place] != NONE and field.known[place] != wanted:
         place = (place + 1) & last
     return place
 
 
 @rule
-def first_place(event: int, subscriber: int, size: int) -> int:
+def first_place(event: int, subscriber: int, subscribers: int, size: int) -> int:
     """Where a pair is looked for first in a table of that size, a power of two.
 
-    The pairs of one event stand together (an event's receivers come one after the other: one or two cache lines), and
-    events anywhere: if events of one time stood together too, the table would be crowded there and empty elsewhere.
+    The pairs of one event stand together: its receivers come one after the other. If they all fit into two cache lines,
+    so do events of one time: what is looked for next is near what was looked for last. If not, events stand anywhere,
+    or the table would be crowded at one time's events and empty elsewhere.
     """
+    if subscribers <= FEW:
+        return (event * FEW + subscriber) & (size - 1)
     return (mix(event) * 8 + (mix(subscriber) & 7)) & (size - 1)

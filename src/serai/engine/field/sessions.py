@@ -87,16 +87,30 @@ def close_session(field: Field, session: int) -> None:
 @step
 def make_due(field: Field, c: int, session: int) -> None:
     """A stored copy is to be sent to the session's subscriber."""
-    at = field.sessions[session]
+    at, sensor = field.sessions[session], field.copies[c].holder
+    if field.due[c, at.word] & at.bit:
+        return
     field.due[c, at.word] |= at.bit
-    field.owing[field.copies[c].holder, at.word] |= at.bit
+    field.owing[sensor, at.word] |= at.bit
+    field.links[link_at(field, session, sensor)].owed += 1
 
 
 @step
 def unmake_due(field: Field, c: int, session: int) -> None:
     """A stored copy was sent to the session's subscriber, or need not be."""
     at = field.sessions[session]
-    field.due[c, at.word] &= ~at.bit
+    if field.due[c, at.word] & at.bit:
+        field.due[c, at.word] &= ~at.bit
+        owe_one_less(field, field.copies[c].holder, session)
+
+
+@step
+def owe_one_less(field: Field, sensor: int, session: int) -> None:
+    """One copy less is due from the sensor to the session."""
+    at, link = field.sessions[session], field.links[link_at(field, session, sensor)]
+    link.owed -= 1
+    if link.owed == 0:
+        field.owing[sensor, at.word] &= ~at.bit
 
 
 @step
@@ -105,13 +119,29 @@ def make_due_to_all_met(field: Field, c: int) -> None:
     sensor = field.copies[c].holder
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
-        field.due[c, word] = field.met[community, word]
-        field.owing[sensor, word] |= field.met[community, word]
+        bits = field.met[community, word]
+        field.due[c, word] = bits
+        field.owing[sensor, word] |= bits
+        while bits:
+            field.links[link_at(field, session_of_bit(field, community, word, bits), sensor)].owed += 1
+            bits &= bits - 1
+
+
+@step
+def forget_due(field: Field, c: int) -> None:
+    """A stored copy is no more: it is due to nobody."""
+    sensor = field.copies[c].holder
+    community = field.sensors[sensor].community
+    for word in range(field.communities[community].words):
+        bits = field.due[c, word]
+        while bits:
+            owe_one_less(field, sensor, session_of_bit(field, community, word, bits))
+            bits &= bits - 1
 
 
 @step
 def owes_now(field: Field, sensor: int) -> bool:
-    """Whether something stored at the sensor may be due to a session going on."""
+    """Whether something stored at the sensor is due to a session going on."""
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
         if field.owing[sensor, word] & field.in_session[community, word]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel
+from serai._jit import kernel, shared
 from serai.engine.energy import distance, transmit_pj
 from serai.engine.field.control import control_pj
 from serai.engine.field.ledger import first_place
@@ -58,7 +58,7 @@ def lay_out(
     sessions, links = session_records(pairs, groups, subscribers)
     words = int(groups.words.max(initial=1))
     by_subscriber = np.argsort(sessions.subscriber, kind="stable").astype(np.int32)
-    rows = first_guess(len(world.event_sensor) * min(subscribers, 8), limits.most_received)
+    rows = first_guess(len(world.event_sensor) * min(subscribers, 10), limits.most_received)
     pool = first_guess(2 * sensors + len(world.event_sensor) // 8, limits.most_sent) if copies else 0
     return fill_pools(
         Field(
@@ -103,6 +103,7 @@ def lay_out(
             stamps=np.zeros(grid.columns * grid.rows, np.int64),
             path=np.zeros(grid.columns + grid.rows, np.int32),
             frontier=np.zeros(sensors, np.int32),
+            within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),
             tally=records(1, TALLY, died=NONE),
             receptions=records(rows, RECEPTION),
@@ -131,6 +132,7 @@ def sensor_records(world: World) -> Records:
     """The sensors, nothing in their queues."""
     made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE)
     made.x, made.y = world.sensor_x, world.sensor_y
+    made.cell = world.sensor_cell
     made.column, made.row = world.sensor_cell % world.grid.columns, world.sensor_cell // world.grid.columns
     made.community = world.communities.of_sensor
     start = world.communities.member_start
@@ -287,6 +289,7 @@ def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
 @kernel
 def all_control_pj(field: Field) -> NDArray[np.int64]:
     """What each sensor has spent on control messages."""
+    field = shared(field)
     spent = np.empty(len(field.sensors), np.int64)
     for sensor in range(len(field.sensors)):
         spent[sensor] = control_pj(field, sensor)
@@ -319,7 +322,8 @@ def grow(field: Field) -> Field:
     rows = int(tally.receptions) + limits.most_received
     if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
         receptions = grown(field.receptions, rows)
-        known, known_last = moved_table(field, table_size(len(receptions)))
+        size = table_size(len(receptions))
+        known, known_last = moved_table(field.known, field.known_last, len(field.subscribers), size)
         field = field._replace(receptions=receptions, known=known, known_last=known_last)
     if limits.full_log:
         transfers = int(tally.transfers) + limits.most_sent + limits.most_received * (2 + int(tally.longest))
@@ -349,17 +353,18 @@ def grown(array: Any, least: int) -> Any:
 
 
 @kernel
-def moved_table(field: Field, size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def moved_table(
+    known: NDArray[np.int64], known_last: NDArray[np.int32], subscribers: int, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The hash table of pairs received, moved to one of another size."""
-    known, known_last = np.full(size, NONE, np.int64), np.empty(size if len(field.known_last) > 0 else 0, np.int32)
-    subscribers = len(field.subscribers)
-    for old in range(len(field.known)):
-        if field.known[old] == NONE:
+    moved, moved_last = np.full(size, NONE, np.int64), np.empty(size if len(known_last) > 0 else 0, np.int32)
+    for old in range(len(known)):
+        if known[old] == NONE:
             continue
-        place = first_place(field.known[old] // subscribers, field.known[old] % subscribers, size)
-        while known[place] != NONE:
+        place = first_place(known[old] // subscribers, known[old] % subscribers, subscribers, size)
+        while moved[place] != NONE:
             place = (place + 1) & (size - 1)
-        known[place] = field.known[old]
+        moved[place] = known[old]
         if len(known_last) > 0:
-            known_last[place] = field.known_last[old]
-    return known, known_last
+            moved_last[place] = known_last[old]
+    return moved, moved_last

@@ -37,7 +37,7 @@ SENSOR = np.dtype(
         ("place", "i8"),  # in the line of turns of slot `scheduled`
         ("sent", "i8"), ("received", "i8"),
         ("event_pj", "i8"), ("notice_pj", "i8"),
-        ("column", "i4"), ("row", "i4"),
+        ("cell", "i4"), ("column", "i4"), ("row", "i4"),
         ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
         ("queue", "i4"),  # copies in its queue
         ("stored", "i4"),  # first stored copy, in queue order
@@ -89,6 +89,7 @@ LINK = np.dtype(
     [
         ("layer", "i4"), ("relays", "i4"),  # in the routing graph: layer, and neighbours one layer closer
         ("relayed", "i4"),  # heap of copies on their way to it
+        ("owed", "i4"),  # copies stored here that are due to it
     ],
     align=True,
 )  # fmt: skip
@@ -215,7 +216,7 @@ class Field(NamedTuple):
     in_session: NDArray[np.int64]  # [community, word]: sessions going on
     met: NDArray[np.int64]  # [community, word]: subscribers met so far
     links: Records
-    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here may be due
+    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here is due
     carrying: NDArray[np.int64]  # [sensor, word]: sessions for which it has relayed copies
     copies: Records
     due: NDArray[np.int64]  # [copy, word]: sessions to whose subscriber a stored copy is still to be sent
@@ -229,7 +230,8 @@ class Field(NamedTuple):
     stamps: NDArray[np.int64]  # [cell]
     path: NDArray[np.int32]
     frontier: NDArray[np.int32]
-    open_sessions: NDArray[np.int64]  # [word]
+    within_reach: NDArray[np.int64]  # [word]: sessions that the sensor whose turn it is can serve
+    open_sessions: NDArray[np.int64]  # [word]: those of them whose subscriber can take more in this slot
     # what is counted
     tally: Records
     receptions: Records

@@ -1,0 +1,181 @@
+"""The commands of the data pipeline: match, stream and collect."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from serai.cli.options import AsJson, Master, Remote, print_json
+from serai.errors import BadInput
+
+SubscriptionsPath = Annotated[
+    str,
+    typer.Option("--subscriptions", metavar="PATH", help="Table with the columns subscription and where."),
+]
+
+Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of events that says when they were.")]
+
+
+def match(
+    events: Annotated[str, typer.Option(metavar="PATH", help="Table with the column event, and attributes.")],
+    subscriptions: SubscriptionsPath,
+    out: Annotated[Path, typer.Option(metavar="PATH", help="The answer: event and subscription of every match.")],
+    mode: Annotated[str, typer.Option(metavar="M", help="pairs, counts, any or first.")] = "pairs",
+    first: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="With --mode first: events per subscription.")
+    ] = None,
+    order_by: Annotated[str, typer.Option(metavar="COLUMN", help="With --mode first: what orders events.")] = "event",
+    time: Time = None,
+    engine: Annotated[str, typer.Option(metavar="E", help="auto, index or keys.")] = "auto",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop if any row cannot be used.")] = False,
+    rejects: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows that cannot be used go here.", show_default=False)
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why this engine was chosen.")] = False,
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which events each subscription wants, in tables of any size."""
+    from serai.pipeline.match_job import match_files
+    from serai.pipeline.session import spark_session
+    from serai.pipeline.tables import check_free, check_there
+
+    check_there(events)
+    check_there(subscriptions)
+    check_free(out)
+    with _steps() as on_step:
+        on_step("starting Spark")
+        report = match_files(
+            spark_session(master, remote),
+            events,
+            subscriptions,
+            out,
+            mode=mode,  # type: ignore[arg-type]  # checked there
+            first=first,
+            order_by=order_by,
+            time=time,
+            engine=engine,  # type: ignore[arg-type]
+            strict=strict,
+            rejects=rejects,
+            on_step=on_step,
+        )
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print(_as_text(report, explain))
+
+
+def stream(
+    events: Annotated[str, typer.Option(metavar="DIR", help="Folder in which files of events arrive.")],
+    subscriptions: SubscriptionsPath,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Pairs, batch by batch; go on with what is there.")],
+    time: Time = None,
+    lateness: Annotated[
+        str | None, typer.Option(metavar="T", help='How late events may come, such as "10 min"; needs --time.')
+    ] = None,
+    poll: Annotated[str, typer.Option(metavar="T", help="How often to look for new files.")] = "1 s",
+    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Match events as they arrive, against subscriptions that may change."""
+    from serai.pipeline.session import spark_session
+    from serai.pipeline.stream import BatchReport, finish, match_stream
+    from serai.pipeline.tables import check_there
+
+    check_there(subscriptions)
+    lateness_s = None if lateness is None else _seconds("--lateness", lateness)
+    poll_s = _seconds("--poll", poll)
+    batches: list[BatchReport] = []
+
+    def on_batch(report: BatchReport) -> None:
+        batches.append(report)
+        print(_batch_as_text(report), file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    print("starting Spark ...", file=sys.stderr, flush=True)
+    spark = spark_session(master)
+    query = match_stream(
+        spark, events, subscriptions, out, time=time, lateness_s=lateness_s, poll_s=poll_s, once=once, on_batch=on_batch
+    )
+    try:
+        finish(query)
+    finally:
+        query.stop()
+        if as_json:
+            counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs")
+            sums = {name: sum(getattr(report, name) for report in batches) for name in counts}
+            print_json({"batches": len(batches)} | sums | {"out": str(out)})
+
+
+def _seconds(option: str, written: str) -> float:
+    from serai.units import TIME, parse_quantity
+
+    try:
+        return parse_quantity(written, TIME)
+    except ValueError as error:
+        raise BadInput(f"{option}: {error}") from None
+
+
+def _batch_as_text(report: Any) -> str:
+    late = "" if report.latency_s is None else f", {report.latency_s:.1f} s after the oldest arrived"
+    return (
+        f"batch {report.batch}: {report.events:,} events ({report.repeated:,} repeated, {report.late:,} late,"
+        f" {report.rejected:,} rejected), {report.pairs:,} pairs, {report.events / max(report.seconds, 1e-9):,.0f}"
+        f" events/s{late}"
+    )
+
+
+def collect(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Events, pairs and the report, as Parquet tables.")],
+    master: Master = None,
+    remote: Remote = None,
+    as_json: AsJson = False,
+) -> None:
+    """Collect what subscribers received in runs, and report on each of them."""
+    from serai.pipeline.collect import collect as collect_runs
+    from serai.pipeline.session import spark_session
+
+    with _steps() as on_step:
+        on_step("collecting")
+        collected = collect_runs(spark_session(master, remote), folder, out)
+    if as_json:
+        print_json(collected.as_dict())
+        return
+    share = "" if collected.completeness is None else f", {collected.completeness:.1%} of what was wanted"
+    print(f"runs           {collected.runs:>14,}   {collected.receptions:,} receptions")
+    print(f"events         {collected.events:>14,}   collected, each once")
+    print(f"subscriptions  {collected.subscriptions:>14,}   {collected.pairs:,} pairs{share}")
+    print(f"written to {out}" if collected.changed else f"{out}: nothing new")
+
+
+def _as_text(report: Any, explain: bool) -> str:
+    lines = [
+        f"events         {report.events:>14,}   matched {report.matched_events:,},"
+        f" unmatched {report.unmatched_events:,}, rejected {report.rejected_events:,}",
+        f"subscriptions  {report.subscriptions:>14,}   rejected {report.rejected_subscriptions:,}",
+        f"written        {report.rows:>14,}   rows to {report.out}",
+    ]
+    if report.rejects:
+        lines.append(f"rejected rows, with reasons: {report.rejects}")
+    if explain:
+        lines.append(f"engine {report.engine}: {report.why}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _steps() -> Iterator[Callable[[str], None]]:
+    """A function to call when a step begins: a spinner on a terminal, a line each elsewhere; on stderr."""
+    if not sys.stderr.isatty():
+        yield lambda step: print(f"{step} ...", file=sys.stderr, flush=True)
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda step: status.update(f" {step} ...")
