@@ -157,7 +157,9 @@ def test_new_writes_a_scenario_that_runs(serai: Run, tmp_path: Path) -> None:
 def test_schema_is_one(serai: Run) -> None:
     schema = parsed(serai("scenario", "schema"))
     assert schema == parsed(serai("scenario", "schema", "--json"))
-    assert {"sensors", "field", "protocol"} <= set(schema["properties"])
+    kinds = {name: set(schema["$defs"][name]["properties"]) for name in ("FieldScenario", "ContactsScenario")}
+    assert {"sensors", "field", "protocol"} <= kinds["FieldScenario"]
+    assert {"contacts", "nodes", "protocol"} <= kinds["ContactsScenario"]
 
 
 def test_protocols_show_every_setting(serai: Run) -> None:
@@ -196,10 +198,10 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_published_numbers_are_metrics_of_known_protocols() -> None:
     from serai.metrics import DEFINITIONS
     from serai.papers import KNOWN_MISSES, METRICS, PUBLISHED, published
-    from serai.protocols import PROTOCOLS
+    from serai.protocols import protocols_of
 
     assert {(row.protocol, row.metric) for row in PUBLISHED} == {
-        (name, metric) for name in PROTOCOLS for metric in METRICS
+        (name, metric) for name in protocols_of("field") for metric in METRICS
     }
     assert set(METRICS) <= set(DEFINITIONS)
     assert all(published(*key) for key in KNOWN_MISSES)

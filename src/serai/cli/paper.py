@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def paper(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which paper: ced, cet (all: both), or tinymq.", show_default=False)
+        str,
+        typer.Argument(metavar="NAME", help="Which paper: ced, cet (all: both), tinymq or dpsp.", show_default=False),
     ],
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per set-up.")] = 100,
     out: Annotated[
@@ -43,6 +44,11 @@ def paper(
     from serai.report import read_reproduction, write_pages
 
     folder = out or Path(f"serai-paper-{name}")
+    if name == "dpsp":
+        if ablate or markdown:
+            raise BadInput("--ablate and --markdown: not for dpsp, whose text prints no numbers")
+        _study(seeds, folder, master, remote, as_json)
+        return
     plan, words = _how_to_reproduce(name, seeds, ablate)
     Store(folder).check(plan)
     if not as_json:
@@ -81,9 +87,32 @@ def _how_to_reproduce(name: str, seeds: int, ablate: bool) -> tuple[Plan, _Words
             raise BadInput("--ablate: not for tinymq, whose readings are always run")
         return tinymq.tinymq_plan(seeds), _Words(tinymq.as_dict, tinymq.as_text, tinymq.as_markdown)
     if name != "all" and name not in PAPERS:
-        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, TINYMQ.name, "all"])}')
+        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, TINYMQ.name, "dpsp", "all"])}')
     plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
     return plan, _Words(reproduction.as_dict, terminal.as_text, markdown.as_markdown)
+
+
+def _study(seeds: int, folder: Path, master: str | None, remote: str | None, as_json: bool) -> None:
+    """DPSP: every combination of filters and priorities, ranked; the text's claims judged."""
+    from serai.pipeline.store import Store
+    from serai.pipeline.sweep import run_sweep
+    from serai.present import sweep_line
+    from serai.report.dpsp import as_dict, as_text, read_study, study_plan, write_study
+
+    plan = study_plan(seeds)
+    Store(folder).check(plan)
+    if not as_json:
+        print(f"serai {sweep_line(plan)}\n", flush=True)
+    with session(master, remote) as spark:
+        with shown_progress() as progress:
+            sweep = run_sweep(plan, folder, spark, progress=progress)
+        found = read_study(sweep)
+    page = write_study(found, folder)
+    say("report", str(page))
+    if as_json:
+        print_json({"paper": "dpsp", "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
+    else:
+        print(as_text(found))
 
 
 def _write(file: Path, text: str) -> None:

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from serai._jit import announced_compilation
 from serai.errors import BadInput, did_you_mean
 from serai.protocols import protocols_of
 from serai.scenario.contacts import ContactRadioSection
 from serai.units import LENGTH, TIME, format_quantity, parse_quantity
 from serai.world.meetings import meetings_by_range
-from serai.world.traces import FORMATS, ContactTrace, TrackTrace, read_trace
+from serai.world.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
 from serai.world.traces.messages import Messages, read_messages
 from serai.world.traces.names import NodeNames
 
@@ -80,11 +81,13 @@ def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTr
             f'protocol "{options.protocol}" does not run on contacts; {did_you_mean(options.protocol, allowed)}'
         )
     range_m = _range_m(options.range_text)
-    trace = read_trace(file, options.form, options.strict)
-    messages = None
-    if options.messages is not None:
-        messages = _found_messages(options.messages, read_messages(options.messages, options.strict), trace)
-    found = _found_trace(file, trace, range_m, messages)
+    form = detect_format(file) if options.form == "auto" else options.form
+    with announced_compilation("traces"):
+        trace = read_trace(file, form, options.strict)
+        messages = None
+        if options.messages is not None:
+            messages = _found_messages(options.messages, read_messages(options.messages, options.strict), trace)
+        found = _found_trace(file, trace, range_m, messages)
     return found, "\n".join(_lines(found, out, options.protocol)) + "\n"
 
 

@@ -156,7 +156,7 @@ def _find_meetings(journeys: Journeys, range_m: float, duration_s: float, window
         for node in range(count):
             _draw_box(journeys, search, node, begin_s, end_s)
         for pair in _pairs_near(search.box, range_m):
-            rows, found = _compare(journeys, search, (pair[0], pair[1]), range_m, begin_s, end_s, rows, found)
+            rows, found = _compare(journeys, search, (pair[0], pair[1]), (begin_s, end_s, range_m), rows, found)
         for node in range(count):
             _move_on(journeys, search, node, end_s)
     for row in range(found):
@@ -339,14 +339,12 @@ def _compare(
     journeys: Journeys,
     search: _Search,
     pair: tuple[int, int],
-    range_m: float,
-    begin_s: float,
-    end_s: float,
+    window: tuple[float, float, float],
     rows: Floats,
     found: int,
 ) -> tuple[Floats, int]:
-    """Begin and end the contacts of two nodes in a window; the table and how many rows it has."""
-    tracks, (a, b) = journeys.tracks, pair
+    """Begin and end the contacts of two nodes in a window (begin, end, range); the table and how many rows it has."""
+    tracks, (a, b), (begin_s, end_s, range_m) = journeys.tracks, pair, window
     segment_a, segment_b = search.segment[a], search.segment[b]
     running = _running_contact(search.newest, rows, a, b)
     time_s = begin_s
