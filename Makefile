@@ -46,7 +46,7 @@ $(READY): pyproject.toml constraints.txt
 	  { echo 'serai needs Python 3.11 or later as "$(PYTHON)"; name another one with: make PYTHON=python3.12' >&2; exit 1; }
 	@echo "setting up .venv (once, a minute or two) ..."
 	@$(PYTHON) -m venv .venv
-	@$(PIP) hatchling
+	@$(PIP) hatchling setuptools  # setuptools: Spark comes as source
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 

@@ -2,7 +2,7 @@
 
 `python benchmarks/matching.py` prints the tables of docs/matching.md; `--quick` takes smaller sizes. Events are
 uniform, subscriptions are boxes of a size that gives about one match per event. Everything is measured in one session
-after a first small query: the start of Spark and of its workers is shown apart.
+after a first small query: the start of Spark and of its workers is shown apart. Of two runs the cheaper is shown.
 """
 
 from __future__ import annotations
@@ -53,6 +53,11 @@ def measured(run: Callable[[], int]) -> tuple[float, float, int]:
     cpu, wall = tree_cpu_s(), time.perf_counter()
     answer = run()
     return tree_cpu_s() - cpu, time.perf_counter() - wall, answer
+
+
+def best_of_two(run: Callable[[], int]) -> tuple[float, float, int]:
+    """The cheaper of two: workers that idled for a minute are started again, which costs a second or two."""
+    return min(measured(run), measured(run))
 
 
 def write_events(path: Path, count: int, width: int, seed: int = 1) -> Path:
@@ -183,12 +188,12 @@ def main_table(bench: Bench, events: int) -> None:
     for subscriptions, width in ((10_000, 2), (100_000, 2), (100_000, 4)):
         size = events, subscriptions, width
         source, asked = bench.events(events, width), bench.asked(subscriptions, width)
-        row(*size, "files, pairs written", *measured(lambda: bench.written(source, asked)))  # noqa: B023
+        row(*size, "files, pairs written", *best_of_two(lambda: bench.written(source, asked)))  # noqa: B023
         texts = bench.asked(subscriptions, width, texts=True)
-        row(*size, "same, subscriptions as texts", *measured(lambda: bench.written(source, texts)))  # noqa: B023
+        row(*size, "same, subscriptions as texts", *best_of_two(lambda: bench.written(source, texts)))  # noqa: B023
         for engine in ("index", "keys"):
             if (engine, width) != ("keys", 4):
-                row(*size, f"frame, {engine}, counted", *measured(lambda: bench.counted(source, asked, engine)))  # noqa: B023
+                row(*size, f"frame, {engine}, counted", *best_of_two(lambda: bench.counted(source, asked, engine)))  # noqa: B023
 
 
 def beside_others(bench: Bench, events: int, subscriptions: int) -> None:
@@ -196,16 +201,16 @@ def beside_others(bench: Bench, events: int, subscriptions: int) -> None:
     for width in (2, 4):
         source, asked = bench.events(events, width), bench.asked(subscriptions, width)
         bench.counted(source, asked, "index")
-        ours, _, pairs = measured(lambda: bench.written(source, asked))  # noqa: B023
+        ours, _, pairs = best_of_two(lambda: bench.written(source, asked))  # noqa: B023
         row(events, subscriptions, width, "serai match", ours, 1.0)
         others = {"DuckDB": duckdb_join, "Polars": polars_join} if width == 2 else {"DuckDB": duckdb_join}
         for name, join in others.items():
-            cpu, _, found = measured(lambda: join(source, asked, width))  # noqa: B023
+            cpu, _, found = best_of_two(lambda: join(source, asked, width))  # noqa: B023
             assert found == pairs, (name, found, pairs)
             row(events, subscriptions, width, name, cpu, cpu / ours)
         if width == 2:
             share = 2e8 / events / subscriptions
-            cpu, _, _ = measured(lambda: bench.sparks_own(source, asked, width, share))  # noqa: B023
+            cpu, _, _ = best_of_two(lambda: bench.sparks_own(source, asked, width, share))  # noqa: B023
             said = f"Spark's own join, {cpu:.1f} s for {share:.1%} of the events, scaled"
             row(events, subscriptions, width, said, cpu / share, cpu / share / ours)
 
@@ -219,7 +224,7 @@ def growth(bench: Bench, events: list[int], subscriptions: list[int]) -> None:
         before: tuple[int, float] | None = None
         for count, asked in sizes:
             source, boxes_path = bench.events(count, 2), bench.asked(asked, 2)
-            cpu, _, _ = measured(lambda: bench.written(source, boxes_path))  # noqa: B023
+            cpu, _, _ = best_of_two(lambda: bench.written(source, boxes_path))  # noqa: B023
             size = count if name == "events" else asked
             row(count, asked, cpu, "" if before is None else math.log(cpu / before[1]) / math.log(size / before[0]))
             before = size, cpu

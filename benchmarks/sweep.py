@@ -1,7 +1,7 @@
 """How much of the machine a sweep on Spark uses, beside a plain process pool in the same run; and aggregation at size.
 
     python benchmarks/sweep.py                 3,000 CED runs, a million rows
-    python benchmarks/sweep.py --runs 600      fewer, while other work uses the machine
+    python benchmarks/sweep.py --runs 600      fewer, while other work uses the machine; --scenario dg: another scenario
 
 Efficiency is the CPU time of the runs (simulate and measure, as their workers count it) over cores x wall time. Kernels
 are warm, the session is up; driver and JVM are in the wall time. On a machine that others use, too, wall time says
@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ from serai.schemas import sweep_schema
 SEEDS_A_TIME = 20
 
 
-def pool_task(first: int, stop: int) -> float:
+def pool_task(name: str, first: int, stop: int) -> float:
     """CPU seconds of these runs in a process of the pool."""
-    scenario = serai.load_scenario("ced")
+    scenario = serai.load_scenario(name)
     begun = time.process_time()
     for seed in range(first, stop):
         run = serai.simulate(scenario, seed=seed)
@@ -60,17 +61,17 @@ def tree_cpu_s() -> float:
     return sum(times[process][1] for process in ours if process in times)
 
 
-def in_a_pool(runs: int, cores: int) -> tuple[float, float, float]:
+def in_a_pool(name: str, runs: int, cores: int) -> tuple[float, float, float]:
     """CPU seconds of the runs, of everything, and wall seconds, in a plain process pool that is up already."""
     with ProcessPoolExecutor(cores) as pool:
-        list(pool.map(pool_task, range(cores), range(1, cores + 1)))
+        list(pool.map(partial(pool_task, name), range(cores), range(1, cores + 1)))
         begun, before = time.perf_counter(), tree_cpu_s()
         firsts = range(0, runs, SEEDS_A_TIME)
-        spent = pool.map(pool_task, firsts, [min(first + SEEDS_A_TIME, runs) for first in firsts])
+        spent = pool.map(partial(pool_task, name), firsts, [min(first + SEEDS_A_TIME, runs) for first in firsts])
         return sum(spent), tree_cpu_s() - before, time.perf_counter() - begun
 
 
-def on_spark(spark: Any, runs: int, folder: Path) -> tuple[float, float, float]:
+def on_spark(spark: Any, name: str, runs: int, folder: Path) -> tuple[float, float, float]:
     """The same of the same runs as a sweep, its table included."""
     spent: list[float] = []
     hand_in = sweeping._hand_in
@@ -81,7 +82,7 @@ def on_spark(spark: Any, runs: int, folder: Path) -> tuple[float, float, float]:
 
     sweeping._hand_in = counted
     begun, before = time.perf_counter(), tree_cpu_s()
-    sweeping.run_sweep(plan_sweep("ced", (), None, runs), folder, spark)
+    sweeping.run_sweep(plan_sweep(name, (), None, runs), folder, spark)
     sweeping._hand_in = hand_in
     return sum(spent), tree_cpu_s() - before, time.perf_counter() - begun
 
@@ -126,20 +127,22 @@ def aggregation(spark: Any, rows: int, folder: Path) -> None:
 
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    words.add_argument("--scenario", default="ced")
     words.add_argument("--runs", type=int, default=3000)
     words.add_argument("--rows", type=int, default=1_000_000)
     asked = words.parse_args()
     cores = usable_cores()
-    print(f"{cores} cores, load {os.getloadavg()[0]:.1f} before; serai {serai.__version__}; {asked.runs} runs of CED")
-    serai.measure(serai.simulate(serai.load_scenario("ced")))
+    print(f"{cores} cores, load {os.getloadavg()[0]:.1f} before; serai {serai.__version__}")
+    print(f"{asked.runs} runs of {asked.scenario}")
+    serai.measure(serai.simulate(serai.load_scenario(asked.scenario)))
     begun = time.perf_counter()
     spark = spark_session()
     print(f"session up after {time.perf_counter() - begun:.1f} s")
     with tempfile.TemporaryDirectory() as folder:
-        on_spark(spark, 2 * cores, Path(folder) / "warm")
+        on_spark(spark, asked.scenario, 2 * cores, Path(folder) / "warm")
         results = {
-            "process pool": in_a_pool(asked.runs, cores),
-            "serai sweep": on_spark(spark, asked.runs, Path(folder) / "sweep"),
+            "process pool": in_a_pool(asked.scenario, asked.runs, cores),
+            "serai sweep": on_spark(spark, asked.scenario, asked.runs, Path(folder) / "sweep"),
         }
         print(f"\n{'':<14}{'CPU s of runs':>15}{'of all':>9}{'share':>8}{'wall s':>9}{'efficiency':>12}")
         used = {}

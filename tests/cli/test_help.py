@@ -15,6 +15,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     assert ["".join(words) for words in listed] == [
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report"),
         *("Plan and prepare:", "scenario"),
+        *("Data pipeline:", "match", "stream", "collect"),
         *("Housekeeping:", "protocols", "doctor"),
     ]
 
@@ -34,6 +35,9 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "scenario check --help",
         "scenario new --help",
         "scenario schema --help",
+        "match --help",
+        "stream --help",
+        "collect --help",
         "protocols --help",
         "doctor --help",
         "protocols",

@@ -7,7 +7,7 @@ import numpy as np
 from serai.engine.overlay.graph import FAR, Graph, graph_of_links
 from serai.engine.overlay.state import NONE, Layer, Pieces, empty_nodes
 from serai.protocols.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
-from serai.protocols.overlay import _own_trees, joined_pieces
+from serai.protocols.overlay import joined_pieces, own_trees
 from serai.protocols.rendezvous import QueryBoxes, Rules, place_queries, route_events
 from serai.protocols.repair import Repaired, hand_off, rejoin, repair, without
 from serai.protocols.tinymq import MAPPINGS, ROUTINGS
@@ -85,7 +85,7 @@ class FromKernels:
 
     def rows(self, layer: Layer, node: int, which: str) -> list[int]:
         """Which trees of the layer, by their place in it, the node speaks to."""
-        own = _own_trees(self.layers, self.nodes)[node]
+        own = own_trees(self.layers, self.nodes)[node]
         return [place for place, tree in enumerate(layer.trees) if which == "all" or tree == own]
 
     def place(self, queries: list[int]) -> None:

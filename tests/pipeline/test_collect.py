@@ -110,3 +110,18 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(BadInput, match="not empty"):
         collect(spark, runs[0], tmp_path)
+
+
+def test_traces_of_contacts_and_of_positions(spark: SparkSession, tmp_path: Path) -> None:
+    register_sources(spark)
+    read = spark.read.format("serai-trace")
+    for name in ("monday", "tuesday"):
+        (tmp_path / "met").mkdir(exist_ok=True)
+        (tmp_path / "met" / name).write_text("0 CONN 1 2 up\n5 CONN 1 2 down\n3 CONN 2 3 up\n9 CONN 2 3 down\n")
+    met = read.load(str(tmp_path / "met"))
+    assert met.columns == ["trace", "a", "b", "start_s", "end_s"]
+    tuesday = sorted(map(tuple, met.where("trace = 'tuesday'").collect()))
+    assert tuesday == [("tuesday", "1", "2", 0.0, 5.0), ("tuesday", "2", "3", 3.0, 9.0)]
+    (tmp_path / "moved").write_text("0 10 0 100 0 100 0 0\n0 a 1 2\n5 a 3 4\n")
+    moved = read.option("form", "one-movement").load(str(tmp_path / "moved"))
+    assert sorted(map(tuple, moved.collect())) == [("moved", "a", 0.0, 1.0, 2.0), ("moved", "a", 5.0, 3.0, 4.0)]

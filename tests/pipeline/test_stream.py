@@ -6,8 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +22,31 @@ from serai.pipeline.seen import SeenIds
 from serai.pipeline.stream import BatchReport, finish, match_stream
 
 STREAMER = """
-import sys
+import os, signal, sys
+from serai.pipeline import stream
 from serai.pipeline.session import spark_session
-from serai.pipeline.stream import finish, match_stream
-events, subscriptions, out, once = sys.argv[1:]
+
+events, subscriptions, out, where, batch = sys.argv[1:]
+write_pairs = stream.write_pairs
+
+def die():
+    os.killpg(0, signal.SIGKILL)  # with the JVM and the workers
+
+def write_and_die(spark, matcher, files, answer, **options):
+    tally = write_pairs(spark, matcher, files, answer, **options)
+    if where == "inside" and answer.parent.name == f".batch-{int(batch):08}":
+        die()
+    return tally
+
+def on_batch(report):
+    if where == "between" and report.batch == int(batch):
+        die()
+
+stream.write_pairs = write_and_die
 spark = spark_session("local[2]")
-query = match_stream(spark, events, subscriptions, out, time="time_s", lateness_s=50.0, poll_s=0.1,
-                     once=once == "once", files_per_batch=1, on_batch=lambda report: print(report.batch, flush=True))
-finish(query)
+query = stream.match_stream(spark, events, subscriptions, out, time="time_s", lateness_s=50.0, poll_s=0.1,
+                            files_per_batch=1, on_batch=on_batch)
+stream.finish(query)
 """
 
 
@@ -186,29 +201,19 @@ def test_ids_seen_before_are_known() -> None:
 # --- Killed
 
 
-@pytest.fixture
-def streamer(tmp_path: Path) -> Iterator[Any]:
-    """Start the stream as a process of its own, which can be killed."""
-    running: list[subprocess.Popen[str]] = []
-
-    def start(once: bool) -> subprocess.Popen[str]:
-        arguments = [tmp_path / "in", tmp_path / "asked.parquet", tmp_path / "out", "once" if once else "go on"]
-        process = subprocess.Popen(
-            [sys.executable, "-c", STREAMER, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(Path(serai.__file__).parents[1])},
-            start_new_session=True,  # killed with its JVM and its workers
-        )
-        running.append(process)
-        return process
-
-    yield start
-    for process in running:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+def killed(tmp_path: Path, where: str, batch: int) -> None:
+    """Stream in a process of its own, which is killed inside a batch, its pairs written but not in place; or between
+    batches, when its pairs are in place and Spark does not know yet."""
+    arguments = [tmp_path / "in", tmp_path / "asked.parquet", tmp_path / "out", where, batch]
+    done = subprocess.run(
+        [sys.executable, "-c", STREAMER, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(serai.__file__).parents[1])},
+        start_new_session=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (tmp_path / f"out/pairs/batch={batch:08}").exists() == (where == "between")
 
 
 def world_of_batches(tmp_path: Path, files: int) -> list[dict[str, Any]]:
@@ -227,34 +232,20 @@ def world_of_batches(tmp_path: Path, files: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_killed_between_and_inside_batches_nothing_is_lost_or_there_twice(
-    spark: SparkSession, tmp_path: Path, streamer: Any
-) -> None:
+def test_killed_between_and_inside_batches_nothing_is_lost_or_there_twice(spark: SparkSession, tmp_path: Path) -> None:
     files = 6
     asked = world_of_batches(tmp_path, files)
     ask(tmp_path / "asked.parquet", [row for row in asked if row["from"] == 0])
     (tmp_path / "in").mkdir()
     waiting = sorted((tmp_path / "later").iterdir())
-    waiting.pop(0).rename(tmp_path / "in" / "000.parquet")
-    waiting.pop(0).rename(tmp_path / "in" / "001.parquet")
-    process = streamer(once=False)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "0\n"  # one batch is done: killed between batches, or inside the next
-    os.killpg(process.pid, signal.SIGKILL)
-    ask(tmp_path / "asked.parquet", asked)  # subscriptions change while nobody looks; they hold from later on
-    for path in waiting:
+    for path in waiting[:2]:
         path.rename(tmp_path / "in" / path.name)
-    process = streamer(once=False)
-    inside = tmp_path / "out" / ".batch-00000003" / "pairs"
-    deadline = time.monotonic() + 120
-    while not inside.exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)  # inside a batch: its folder aside exists, its pairs are not in place
-    killed_inside = not (tmp_path / "out/pairs/batch=00000003").exists()
-    process = streamer(once=True)
-    _, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
-    assert killed_inside
+    killed(tmp_path, "inside", 1)
+    ask(tmp_path / "asked.parquet", asked)  # subscriptions change while nobody looks; they hold from later on
+    for path in waiting[2:]:
+        path.rename(tmp_path / "in" / path.name)
+    killed(tmp_path, "between", 3)
+    streamed(spark, tmp_path, time="time_s", lateness_s=50.0, files_per_batch=1)
     table = pq.read_table(tmp_path / "in")
     events = table.group_by("event", use_threads=False).aggregate([("time_s", "first"), ("temperature", "first")])
     events = events.rename_columns(["event", "time_s", "temperature"])

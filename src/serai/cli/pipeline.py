@@ -41,7 +41,7 @@ def match(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which events each subscription wants, in tables of any size."""
+    """Say which events each subscription wants."""
     from serai.pipeline.match_job import match_files
     from serai.pipeline.session import spark_session
     from serai.pipeline.tables import check_free, check_there
@@ -84,7 +84,7 @@ def stream(
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Match events as they arrive, against subscriptions that may change."""
+    """Match events as they arrive, until stopped."""
     from serai.pipeline.session import spark_session
     from serai.pipeline.stream import BatchReport, finish, match_stream
     from serai.pipeline.tables import check_there
@@ -138,7 +138,7 @@ def collect(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Collect what subscribers received in runs, and report on each of them."""
+    """Collect what subscribers received in runs, with a report."""
     from serai.pipeline.collect import collect as collect_runs
     from serai.pipeline.session import spark_session
 

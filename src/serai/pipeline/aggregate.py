@@ -218,3 +218,10 @@ def _moved(t: Column, degrees: Column) -> Column:
     scaled = z * (8 * _MOST_TERMS + 3) / (8 * _MOST_TERMS + 1)
     far = F.sqrt(_MOST_TERMS * F.expm1(scaled * scaled / _MOST_TERMS))
     return F.when(degrees > _MOST_TERMS, far).otherwise(t)
+
+
+def relabelled(rows: DataFrame, names: Sequence[tuple[int, str, str]]) -> DataFrame:
+    """The rows with other names for their points and protocols: for each point, what both are called."""
+    labels = rows.sparkSession.createDataFrame(names, "number int, name string, runs string")
+    named = rows.join(F.broadcast(labels), rows["point"] == labels["number"])
+    return named.drop("point", "protocol", "number").withColumnsRenamed({"name": "point", "runs": "protocol"})

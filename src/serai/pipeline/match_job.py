@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -15,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from serai.conditions import Kind, kinds_by_use
 from serai.errors import BadInput, did_you_mean
 from serai.pipeline import tables
-from serai.pipeline.files import ParquetFiles, Piece, Rows, write_part
+from serai.pipeline.files import ParquetFiles, Piece, Rows, parquet_files, write_part
 from serai.pipeline.matching import (
     MOST_ON_DRIVER,
     SHOWN,
@@ -79,15 +80,17 @@ def match_files(
         on_step("reading")
         asked = read_subscriptions(spark, subscriptions)
         given = read_events(spark, events, asked, folder)
-        matching = prepare_match(given.path, tables.usable(asked), strict=strict, **options)
-        nameless = tables.rejects_of(asked, "subscriptions", "subscription")
-        bad = matching.rejected.unionByName(nameless)
+        at_hand = _at_hand(subscriptions)
+        matching = prepare_match(given.path, tables.usable(asked), strict=strict, gathered=at_hand, **options)
+        bad, nameless_count = matching.rejected, 0
+        if at_hand is None:
+            nameless = tables.rejects_of(asked, "subscriptions", "subscription")
+            bad, nameless_count = bad.unionByName(nameless), nameless.count()
         on_step(f"matching by {matching.plan.engine}")
         if strict:  # of Parquet files the ids are looked at, too
             refuse_rejected(bad.unionByName(given.bad).limit(SHOWN + 1).toArrow())
         made = _made(spark, matching, given, folder, options)
         on_step("writing")
-        nameless_count = nameless.count()
         rejected_subscriptions = matching.bad + nameless_count
         if rejected_subscriptions or made.rejected:
             tables.write_one_file(bad.unionByName(given.bad), rejects_place, "json", folder)
@@ -124,6 +127,19 @@ def read_subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
     bounds = [name for name in table.columns if name.endswith(("_low", "_high"))]
     numbers = bounds if tables.is_untyped(table) and "where" not in table.columns else []
     return tables.with_reason(table, "subscription", dict.fromkeys(numbers, "real"))
+
+
+def _at_hand(path: str | Path) -> pa.Table | None:
+    """The subscriptions of Parquet files on this machine, if they are not too many; nobody else need be asked."""
+    files = parquet_files(path) if tables.format_of(path) == "parquet" else None
+    if files is None or files.rows > MOST_ON_DRIVER:
+        return None
+    table = pa.concat_tables([pq.ParquetFile(each).read() for each in files.paths])
+    plain = (
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    )
+    return pa.table(list(plain), names=table.column_names)
 
 
 def read_events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> Given:
@@ -212,9 +228,8 @@ def write_pairs(
     schema = matcher.schema(files.schema.field("event").type)
     write = _writing_task(matcher, tasks, schema, answer.absolute(), without, by_subscription)
     tallies = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(write, from_arrow_schema(_TALLIES))
-    sums = tallies.agg(*(F.coalesce(F.sum(name), F.lit(0)) for name in _TALLIES.names)).first()
-    assert sums is not None
-    return Tally(*sums)
+    rows = tallies.collect()
+    return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
 
 
 def _writing_task(

@@ -37,6 +37,7 @@ from serai.pipeline.keys import (
 )
 from serai.pipeline.machine import usable_cores
 from serai.pipeline.subscriptions import readings_of, rejected_rows
+from serai.pipeline.tables import read_parquet
 from serai.pipeline.worker import Matcher, Mode, in_batches
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -118,15 +119,20 @@ def prepare_match(
     time: str | None = None,
     engine: Engine = "auto",
     strict: bool = False,
+    gathered: pa.Table | None = None,
 ) -> Matching:
-    """Read the subscriptions, choose the engine, and say what will be done; events are not touched yet."""
+    """Read the subscriptions, choose the engine, and say what will be done; events are not touched yet.
+
+    `gathered`: the subscriptions once more, if they are at hand and need not be asked of Spark.
+    """
     _check_options(mode, first, engine)
     spark = subscriptions.sparkSession
     files = None if isinstance(events, DataFrame) else parquet_files(events)
-    frame = events if isinstance(events, DataFrame) else spark.read.parquet(*(files.paths if files else [str(events)]))
+    frame = events if isinstance(events, DataFrame) else read_parquet(spark, str(events))
     kinds = attribute_kinds(frame)
     order = _order_columns(frame, mode, order_by)
-    gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
+    if gathered is None:
+        gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
     if len(gathered) > MOST_ON_DRIVER:
         read = partial(readings_of, kinds=kinds, time=time)
         return _partitioned(frame, subscriptions, kinds, gathered, read, mode, first, order, strict)
@@ -138,15 +144,16 @@ def prepare_match(
     plan = _choose(engine, readings, kinds, ids, files)
     rejects = spark.createDataFrame(rejected)
     counts = len(gathered), len(rejected)
-    known = spark.createDataFrame(pa.table({"subscription": ids.filter(_read(readings))}))
+    known = pa.table({"subscription": ids.filter(_read(readings))})
+    finish = partial(_finished, mode=mode, first=first, known=lambda: spark.createDataFrame(known))
     if plan.asked is not None:
         matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
         found = _by_index(spark, matcher, frame, files)
-        return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, *counts, matcher, files)
+        return Matching(finish(found), rejects, plan, subscriptions, *counts, matcher, files)
     table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
     conditions = spark.createDataFrame(table)
     found = _by_keys(frame, conditions, list(readings.named), plan, mode, order)
-    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, *counts)
+    return Matching(finish(found), rejects, plan, subscriptions, *counts)
 
 
 def attribute_kinds(events: DataFrame) -> dict[str, Kind]:
@@ -287,12 +294,12 @@ def _by_keys(
     return pairs.groupBy("subscription").agg(F.count("*").alias("events")) if mode == "counts" else pairs
 
 
-def _finished(found: DataFrame, mode: Mode, first: int | None, known: DataFrame) -> DataFrame:
+def _finished(found: DataFrame, mode: Mode, first: int | None, known: Callable[[], DataFrame]) -> DataFrame:
     """The answer from what the tasks found."""
     if mode == "any":
         return found.distinct()
     if mode == "counts":
-        none = known.select("subscription", F.lit(0).cast("bigint").alias("events"))
+        none = known().select("subscription", F.lit(0).cast("bigint").alias("events"))
         return found.unionAll(none).groupBy("subscription").agg(F.sum("events").alias("events"))
     if mode == "first":
         earliest = Window.partitionBy("subscription").orderBy("order", "event")
@@ -336,7 +343,7 @@ def _partitioned(
     plan = MatchPlan("keys", why, keys=keys, broadcast=False)
     found = _by_keys(events, usable, list(sample.named), plan, mode, order)
     known = read.where("reason is null").select("subscription")
-    return Matching(_finished(found, mode, first, known), rejects, plan, subscriptions, total, rejects.count())
+    return Matching(_finished(found, mode, first, lambda: known), rejects, plan, subscriptions, total, rejects.count())
 
 
 def _read_by_workers(

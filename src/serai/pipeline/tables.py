@@ -12,6 +12,7 @@ from typing import Literal
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from serai.conditions import Kind
 from serai.errors import BadInput
@@ -60,8 +61,7 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
     where = spark_path(path)
     try:
         if kind == "parquet":
-            parquet_files(path)  # finds damaged files, and says which
-            return spark.read.parquet(where)
+            return read_parquet(spark, where)
         reader = spark.read.options(**reading_options(path))
         columns = [name for name in reader.format(kind).load(where).columns if name != _BROKEN]
         if not columns:
@@ -70,6 +70,18 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
         return reader.schema(schema).format(kind).load(where)
     except PySparkException as error:
         raise BadInput(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def read_parquet(spark: SparkSession, where: str) -> DataFrame:
+    """A table of Parquet files, whose columns are looked up here: Spark would start a job for it."""
+    files = parquet_files(where)  # finds damaged files, too, and says which
+    if files is None:
+        return spark.read.parquet(where)
+    try:
+        schema = from_arrow_schema(files.schema, prefer_timestamp_ntz=True)
+    except PySparkException:  # a type that Arrow has and Spark has not
+        return spark.read.parquet(*files.paths)
+    return spark.read.schema(schema).parquet(*files.paths)
 
 
 def reading_options(path: str | Path) -> dict[str, str]:

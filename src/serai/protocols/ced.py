@@ -52,6 +52,7 @@ from serai.engine.field.queues import (
 from serai.engine.field.sessions import (
     address,
     close_session,
+    count_owed,
     find_session,
     first_going_on,
     forget_due,
@@ -81,6 +82,7 @@ from serai.engine.field.state import (
     SPENT,
     STORED,
     STRANDED,
+    UNCOUNTED,
     Field,
     Limits,
     in_touch,
@@ -289,6 +291,7 @@ def see_off(field: Field, rules: Rules, session: int) -> None:
         sensor = field.members[group.start + member]
         while field.links[at.links + member].relayed != NONE:
             strand(field, rules, take_first(field, session, sensor, at.links + member), heir)
+        field.links[at.links + member].owed = UNCOUNTED
         if not rules.once:
             owe_everything(field, rules, session, sensor)
 
@@ -441,6 +444,7 @@ def look_around(field: Field, rules: Rules, sensor: int) -> None:
             forwards = field.links[link_at(field, session, sensor)].layer > 0
             subscriber = field.sessions[session].subscriber
             if field.subscribers[subscriber].audible and (forwards or in_touch(field, sensor, subscriber)):
+                count_owed(field, sensor, session)
                 within_reach |= bit
                 if forwards or received_now(field, subscriber) < field.limits.rate:
                     open_now |= bit

@@ -179,12 +179,12 @@ def _rows(tables: _Tables, layers: Sequence[Layer], layer: Layer, node: Numbers,
     number, place = np.arange(len(node), dtype=np.int32), np.arange(len(layer.trees), dtype=np.int32)
     if which == "all":
         return np.repeat(number, len(place)), np.tile(place, len(number))
-    own = _own_trees(layers, len(tables.network.names))[node]
+    own = own_trees(layers, len(tables.network.names))[node]
     here = np.flatnonzero(np.isin(own, layer.trees)).astype(np.int32)
     return here, np.searchsorted(layer.trees, own[here]).astype(np.int32)
 
 
-def _own_trees(layers: Sequence[Layer], nodes: int) -> Numbers:
+def own_trees(layers: Sequence[Layer], nodes: int) -> Numbers:
     """The tree of each node; NONE if it was cut off. In PUB-2-SUB+ it stands in all, and one of them is its own."""
     if len(layers) == 1:
         tree: Numbers = layers[0].nodes["tree"].copy()

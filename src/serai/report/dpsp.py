@@ -62,16 +62,12 @@ class Study:
 
 def read_study(sweep: Sweep) -> Study:
     """Bring the small answers home from Spark."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everywhere
-
-    from serai.pipeline.aggregate import paired, summary
+    from serai.pipeline.aggregate import paired, relabelled, summary
 
     plan = sweep.plan
-    names = [(number, point["world"], point["router"]) for number, point in enumerate(plan.points)]
-    labels = sweep.rows.sparkSession.createDataFrame(names, "point int, world string, router string")
-    rows = sweep.rows.drop("protocol").join(F.broadcast(labels), "point")
     # Routers of one world, side by side, are what protocols at one point are.
-    side_by_side = rows.drop("point").withColumnRenamed("world", "point").withColumnRenamed("router", "protocol")
+    names = [(number, point["world"], point["router"]) for number, point in enumerate(plan.points)]
+    side_by_side = relabelled(sweep.rows, names)
     estimates: dict[tuple[str, str], dict[str, Estimate]] = {}
     for row in summary(side_by_side, SHOWN).toArrow().to_pylist():
         estimates.setdefault((row["point"], row["protocol"]), {})[row["metric"]] = _estimate(row)

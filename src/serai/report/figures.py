@@ -206,6 +206,7 @@ def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float
         axes.set_yticks(range(len(labels)), labels)
         axes.set_ylim(len(labels) - 0.4, -0.6)
         axes.set_xlabel(x)
+        axes.locator_params(axis="x", nbins=5)  # five digits need room
         axes.grid(visible=False, axis="y")
         _legend(axes)
         words = "; ".join(

@@ -31,6 +31,12 @@ class Point:
         """The changed settings, as they would be written; the scenario's name if there are none."""
         return ", ".join(f"{key} = {value}" for key, value in self.settings.items()) or self.scenario
 
+    @property
+    def short(self) -> str:
+        """The changed settings without the tables that they stand in; the scenario's name if there are none."""
+        named = [f"{key.rpartition('.')[2]} {value}" for key, value in self.settings.items()]
+        return ", ".join(named) or self.scenario
+
 
 class Difference(NamedTuple):
     """The mean difference of two protocols under common seeds, half of its interval, and the paired test's p."""
@@ -88,7 +94,7 @@ class Results:
     def name(self, case: Case) -> str:
         """How a case is called: by its protocol, and by its point where there are several."""
         protocol = case.protocol.upper()
-        return protocol if len(self.numbers) == 1 else f"{protocol} · {self.points[case.point].label}"
+        return protocol if len(self.numbers) == 1 else f"{protocol} · {self.points[case.point].short}"
 
     @property
     def protocols(self) -> list[str]:

@@ -69,11 +69,23 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
 def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
         return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
-    first, *others = results.headlines
-    standings = [standing for metric in others if (standing := _best_of(results, metric))]
-    sentences = [_order(results, first), f"Otherwise best: {'; '.join(standings)}." if standings else ""]
+    if len(results.numbers) > 1:
+        sentences = [_span(results, metric) for metric in results.headlines]
+    else:
+        first, *others = results.headlines
+        standings = [standing for metric in others if (standing := _best_of(results, metric))]
+        sentences = [_order(results, first), f"Otherwise best: {'; '.join(standings)}." if standings else ""]
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
     return Section("answer", "The answer", (" ".join(filter(None, sentences)), seeds, *caveats))
+
+
+def _span(results: Results, metric: str) -> str:
+    """The best and the worst point of a sweep in a metric, in one sentence."""
+    ranked = _ranked(results, metric, list(results.cases))
+    if len(ranked) < 2:
+        return ""
+    best, worst = (_said(results, case, metric) for case in (ranked[0], ranked[-1]))
+    return f"{scale_of(metric, results.definitions).name.capitalize()}: best {best}, worst {worst}."
 
 
 def _order(results: Results, metric: str) -> str:
@@ -300,8 +312,8 @@ def _costs(results: Results) -> Section:
 
 
 def _level_pictures(results: Results, name: str, metrics: list[str]) -> tuple[Picture, ...]:
-    """How the cases compare in each metric; none where there are too many lines to read."""
-    if len(results.cases) > 12:
+    """How the protocols compare in each metric; none for several points, where curves say it better."""
+    if len(results.numbers) > 1:
         return ()
     pictures = []
     for metric in metrics:
@@ -323,8 +335,9 @@ def _drops(results: Results) -> Section:
     if not metrics:
         return Section("drops", title, absent="this kind of network counts no drops by cause")
     table = case_table(results, "drops", "Copies dropped in a run, by cause, mean ± 95 % interval.", metrics)
-    if len(results.cases) > 12:
-        return Section("drops", title, tables=(table,))
+    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
+    if len(results.numbers) > 1:
+        return Section("drops", title, (meanings,), (table,))
     parts = {
         metric.removeprefix("drops_").replace("_", " "): [
             _or_nothing(results.estimate(case, metric).mean) for case in results.cases
@@ -333,7 +346,6 @@ def _drops(results: Results) -> Section:
     }
     caption = "Copies dropped in a run, by cause."
     picture = stacked("drops", [results.name(case) for case in results.cases], parts, "copies per run", caption)
-    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
     return Section("drops", title, (meanings,), (table,), (picture,))
 
 

@@ -12,6 +12,7 @@ from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured
 from serai.papers.exhibits import Exhibit
 from serai.papers.tinymq import (
     ANCHORS,
+    CHOSEN_AFTERWARDS,
     CLAIMS,
     EXHIBITS,
     FAILING,
@@ -154,6 +155,7 @@ def anchor_table(found: Reproduction) -> Table:
         *(f"{reading.name}: {reading.words}." for reading in READINGS),
         "Bold: hit.",
         *_together(found),
+        CHOSEN_AFTERWARDS,
     )
     return Table("anchors", "The numbers of the text and ours, mean ± 95 % interval.", heads, tuple(rows), remarks)
 

@@ -223,14 +223,11 @@ class OverlayScenario(Scenario):
                 yield Clash((f"subscriptions.where.{place}", "events.attributes"), problem)
 
     def in_one_line(self) -> str:
-        """What stands where, how many trees."""
+        """How many nodes and trees, queries and events."""
         file = self.nodes.file
         nodes = f"nodes of {file.name}" if file else f"{self.nodes.count} nodes"
         trees = "1 tree" if self.roots.count == 1 else f"{self.roots.count} trees"
-        return (
-            f"{nodes} · {self.field.width_m:g} x {self.field.height_m:g} m · {trees}"
-            f" · {self.subscriptions.count} subscriptions · {self.events.count:,} events"
-        )
+        return f"{nodes} · {trees} · {self.subscriptions.count:,} queries · {self.events.count:,} events"
 
     def as_written(self) -> dict[str, Any]:
         """The scenario as TOML data, without what only its file says or `where` replaces."""

@@ -12,7 +12,7 @@ from serai.errors import did_you_mean, nearest
 from serai.protocols import PROTOCOLS
 from serai.scenario.kinds import kind_of
 from serai.scenario.locate import KeyPath
-from serai.scenario.section import AttributeTable, keys_of, known_keys
+from serai.scenario.section import AttributeTable, SweepTable, keys_of, known_keys
 from serai.units import Quantity
 
 # Words of the papers, and of other simulators, for what is called otherwise here.
@@ -75,6 +75,7 @@ _PLAIN = {
     "missing": "missing",
     "bool_type": "expected true or false",
     "string_type": "expected a text in quotes",
+    "list_type": 'expected a list such as ["ced", "dg"]',
     "is_instance_of": "expected the name of a file in quotes",
     "finite_number": "must be finite",
 }
@@ -130,6 +131,8 @@ def _keys_in(table: KeyPath, data: Mapping[str, Any]) -> list[str]:
         return list(keys_of(PROTOCOLS[data["protocol"]["name"]].settings))
     if table[:2] == ("events", "attributes"):
         return list(keys_of(AttributeTable))
+    if table == ("sweep",):
+        return list(keys_of(SweepTable))
     prefix = f"{dotted(table)}."
     return [known.removeprefix(prefix) for known in known_keys(kind_of(data)) if known.startswith(prefix)]
 

@@ -9,7 +9,7 @@ looks at sessions for which there is nothing to do, and a memory costs a bit.
 
 from serai._jit import lowest_bit, step
 from serai.engine.field.queues import first_alive, free_copy, join_heaps, without_first
-from serai.engine.field.state import BITS, DEAD, NONE, RELAYED, WAITING, Field
+from serai.engine.field.state import BITS, DEAD, NONE, RELAYED, UNCOUNTED, WAITING, Field
 
 
 @step
@@ -86,13 +86,10 @@ def close_session(field: Field, session: int) -> None:
 
 @step
 def make_due(field: Field, c: int, session: int) -> None:
-    """A stored copy is to be sent to the session's subscriber."""
-    at, sensor = field.sessions[session], field.copies[c].holder
-    if field.due[c, at.word] & at.bit:
-        return
+    """A stored copy is to be sent to the session's subscriber; nothing was counted for the session yet."""
+    at = field.sessions[session]
     field.due[c, at.word] |= at.bit
-    field.owing[sensor, at.word] |= at.bit
-    field.links[link_at(field, session, sensor)].owed += 1
+    field.owing[field.copies[c].holder, at.word] |= at.bit
 
 
 @step
@@ -107,10 +104,32 @@ def unmake_due(field: Field, c: int, session: int) -> None:
 @step
 def owe_one_less(field: Field, sensor: int, session: int) -> None:
     """One copy less is due from the sensor to the session."""
-    at, link = field.sessions[session], field.links[link_at(field, session, sensor)]
-    link.owed -= 1
-    if link.owed == 0:
+    link = field.links[link_at(field, session, sensor)]
+    if link.owed != UNCOUNTED:
+        set_owed(field, sensor, session, link.owed - 1)
+
+
+@step
+def set_owed(field: Field, sensor: int, session: int, count: int) -> None:
+    """So many copies are due from the sensor to the session."""
+    at = field.sessions[session]
+    field.links[link_at(field, session, sensor)].owed = count
+    if count == 0:
         field.owing[sensor, at.word] &= ~at.bit
+
+
+@step
+def count_owed(field: Field, sensor: int, session: int) -> None:
+    """Count what is due from the sensor to a session going on, if that was not done since it began."""
+    at = field.sessions[session]
+    if field.links[link_at(field, session, sensor)].owed != UNCOUNTED:
+        return
+    count, c = 0, field.sensors[sensor].stored
+    while c != NONE:
+        if field.due[c, at.word] & at.bit:
+            count += 1
+        c = field.copies[c].next
+    set_owed(field, sensor, session, count)
 
 
 @step
@@ -119,11 +138,13 @@ def make_due_to_all_met(field: Field, c: int) -> None:
     sensor = field.copies[c].holder
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
-        bits = field.met[community, word]
-        field.due[c, word] = bits
-        field.owing[sensor, word] |= bits
+        field.due[c, word] = field.met[community, word]
+        field.owing[sensor, word] |= field.met[community, word]
+        bits = field.in_session[community, word]
         while bits:
-            field.links[link_at(field, session_of_bit(field, community, word, bits), sensor)].owed += 1
+            link = field.links[link_at(field, session_of_bit(field, community, word, bits), sensor)]
+            if link.owed != UNCOUNTED:
+                link.owed += 1
             bits &= bits - 1
 
 
@@ -133,7 +154,7 @@ def forget_due(field: Field, c: int) -> None:
     sensor = field.copies[c].holder
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
-        bits = field.due[c, word]
+        bits = field.due[c, word] & field.in_session[community, word]
         while bits:
             owe_one_less(field, sensor, session_of_bit(field, community, word, bits))
             bits &= bits - 1
@@ -141,7 +162,7 @@ def forget_due(field: Field, c: int) -> None:
 
 @step
 def owes_now(field: Field, sensor: int) -> bool:
-    """Whether something stored at the sensor is due to a session going on."""
+    """Whether something stored at the sensor may be due to a session going on."""
     community = field.sensors[sensor].community
     for word in range(field.communities[community].words):
         if field.owing[sensor, word] & field.in_session[community, word]:

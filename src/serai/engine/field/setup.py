@@ -26,6 +26,7 @@ from serai.engine.field.state import (
     SUBSCRIBER,
     TALLY,
     TRANSFER,
+    UNCOUNTED,
     VISIT,
     Field,
     Limits,
@@ -167,7 +168,7 @@ def session_records(pairs: NDArray[np.int64], groups: Records, subscribers: int)
     made.word, made.bit = nth // BITS, np.left_shift(1, nth % BITS)
     sizes = groups.sensors[made.community]
     made.links = np.cumsum(sizes) - sizes
-    return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE)
+    return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE, owed=UNCOUNTED)
 
 
 def starts(groups: NDArray[np.int32], count: int) -> NDArray[np.int32]:

@@ -19,6 +19,7 @@ from serai.world.field import Grid
 from serai.world.mobility import Tracks
 
 NONE = -1
+UNCOUNTED = -1
 BITS = 62  # sessions in one word of bits: a signed 64-bit word, two bits to spare
 REACHABLE = 4  # at most so many communities are in reach of one cell: no two of them touch each other
 
@@ -89,7 +90,7 @@ LINK = np.dtype(
     [
         ("layer", "i4"), ("relays", "i4"),  # in the routing graph: layer, and neighbours one layer closer
         ("relayed", "i4"),  # heap of copies on their way to it
-        ("owed", "i4"),  # copies stored here that are due to it
+        ("owed", "i4"),  # copies stored here that are due to it; UNCOUNTED until somebody asks while it is going on
     ],
     align=True,
 )  # fmt: skip
@@ -216,7 +217,7 @@ class Field(NamedTuple):
     in_session: NDArray[np.int64]  # [community, word]: sessions going on
     met: NDArray[np.int64]  # [community, word]: subscribers met so far
     links: Records
-    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here is due
+    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here may be due
     carrying: NDArray[np.int64]  # [sensor, word]: sessions for which it has relayed copies
     copies: Records
     due: NDArray[np.int64]  # [copy, word]: sessions to whose subscriber a stored copy is still to be sent
