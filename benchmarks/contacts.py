@@ -22,7 +22,7 @@ from serai.protocols import PROTOCOLS
 from serai.scenario import load_scenario
 from serai.simulation import simulate
 from serai.world.bundles import Bundles, ContactWorld, Subscriptions
-from serai.world.meetings import Meetings
+from serai.world.meetings import Meetings, merged
 from serai.world.traces import read_trace
 
 ROUNDS = 3
@@ -83,13 +83,7 @@ def large_world(contacts: int) -> ContactWorld:
     a = rng.integers(0, LARGE_NODES - 1, contacts, dtype=np.int32)
     b = (a + 1 + rng.integers(0, LARGE_NODES - 1 - a)).astype(np.int32)
     down_s = up_s + rng.exponential(60.0, contacts)
-    order = np.lexsort((b, a, up_s))
-    meetings = Meetings(a[order], b[order], up_s[order], down_s[order])
-    pair = meetings.a.astype(np.int64) * LARGE_NODES + meetings.b
-    by_pair = np.lexsort((meetings.up_s, pair))
-    again = (np.diff(pair[by_pair]) == 0) & (meetings.up_s[by_pair][1:] < meetings.down_s[by_pair][:-1])
-    keep = np.ones(contacts, bool)
-    keep[by_pair[1:][again]] = False
+    meetings = merged(Meetings(a, b, up_s, down_s))
     count = LARGE_BUNDLES
     bundles = Bundles(
         rng.integers(0, LARGE_NODES, count).astype(np.int32),
@@ -105,7 +99,7 @@ def large_world(contacts: int) -> ContactWorld:
         np.full(wishes, -math.inf),
         np.full(wishes, math.inf),
     )
-    return ContactWorld(LARGE_NODES, 100, meetings.at(keep), bundles, subscriptions, np.ones(LARGE_NODES, bool))
+    return ContactWorld(LARGE_NODES, 100, meetings, bundles, subscriptions, np.ones(LARGE_NODES, bool))
 
 
 def large() -> None:
