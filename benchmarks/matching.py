@@ -96,7 +96,7 @@ def worker_peak_mib() -> float:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if "pyspark" in (entry / "cmdline").read_text():
+                if "pyspark.daemon" in (entry / "cmdline").read_text():
                     status = (entry / "status").read_text()
                     peaks += [int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")]
             except OSError:

@@ -126,6 +126,8 @@ def _condition(text: str, part: Comparison, kind: Kind) -> Condition:
         return _whole_range(operator, Fraction(moment))
     if bound.kind != "number":
         raise refused(text, bound, "a number")
+    if math.isinf(float(bound.text)):
+        raise refused(text, bound, "a number that is not too large")
     return Range(*interval(operator, float(bound.text))) if kind == "real" else _whole_range(operator, _exact(bound))
 
 
@@ -190,6 +192,7 @@ def _kind_by_use(operator: str, bound: Token) -> Kind:
 # --- Reading very many texts
 
 _WORTH_IT = 4  # texts alike
+_NUMBER = "((?>[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?))"  # whole, as the language reads it
 _PIECE = re.compile(
     rf"(?<![A-Za-z0-9_.-])({re.sub(r'[(][?]P<[a-z]+>', '(?:', LITERAL)})", re.VERBOSE | re.IGNORECASE | re.DOTALL
 )
@@ -243,13 +246,21 @@ def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Reading
     """
     readings = Readings([None] * len(texts), np.ones(len(texts), np.bool_))
     alike: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
+    like_the_last: re.Pattern[str] | None = None
+    rows: list[tuple[int, list[str]]] = []
     for row, text in enumerate(texts):
         if text is None:
             readings.reject(row, "no text in the column where")
             continue
+        if like_the_last is not None and (found := like_the_last.fullmatch(text)):
+            rows.append((row, list(found.groups())))
+            continue
         pieces = _PIECE.split(text)
         literals = pieces[1::2]
-        alike.setdefault((*pieces[::2], *map(_kind_of, literals)), []).append((row, literals))
+        rows = alike.setdefault((*pieces[::2], *map(_kind_of, literals)), [])
+        rows.append((row, literals))
+        only_numbers = all(_kind_of(literal) == "number" for literal in literals)
+        like_the_last = re.compile(_NUMBER.join(map(re.escape, pieces[::2]))) if only_numbers else None
     for rows in alike.values():
         _read_alike(texts, rows, kinds, readings)
     return readings

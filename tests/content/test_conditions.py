@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from serai.conditions import (
@@ -148,6 +148,7 @@ TEXTS = st.one_of(
 
 
 @given(st.lists(TEXTS, max_size=30))
+@example(["count >= 3", "count >= 4", "count >= 5", "count >= 1e999"])
 def test_many_texts_are_read_as_one_by_one(texts):
     kinds = KINDS
     readings = read_many(texts, kinds)
