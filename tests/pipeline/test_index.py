@@ -105,3 +105,11 @@ def test_the_worker_answers_as_one_by_one(world, rows):
     assert {row["subscription"]: row["events"] for row in counts} == {
         s: sum(other == s for _, other in expected) for _, s in expected
     }
+
+
+def test_a_box_that_asks_nothing_accepts_missing_values_whatever_the_groups():
+    low = np.array([[0.0, -INF], [0.0, -INF], [-INF, -INF], [-INF, 0.0]])
+    high = np.array([[0.0, INF], [1.0, INF], [INF, INF], [INF, 0.0]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "MOST_GROUPS", 1)
+        assert sorted(found(np.array([[NAN, NAN], [0.0, NAN]]), low, high)) == [(0, 2), (1, 0), (1, 1), (1, 2)]

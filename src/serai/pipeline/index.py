@@ -125,7 +125,7 @@ def _groups(spans: Numbers, width: int) -> Iterator[tuple[Places, Places]]:
     home: dict[tuple[int, ...], list[Places]] = {}
     for s, axes in enumerate(axes_of):
         members = np.flatnonzero(member_of == s)
-        if axes not in kept:
+        if axes and axes not in kept:  # boxes narrow in nothing have to stay apart: they may accept missing values
             axes = max((other for other in kept if set(other) <= set(axes)), key=len, default=())
             if not axes:  # none of the kept groups will do: by its narrowest attribute, alone
                 axes = (int(np.argmin(spans[members].mean(axis=0))),)
