@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from serai.engine.contacts.setup import records
 from serai.engine.contacts.state import DROP, DROPS, TRANSFER, TRANSFERS, Outcome, Records
 from serai.log.folder import (
     Columns,
+    Recorded,
     array,
     check_keys,
     check_out,
@@ -21,7 +22,6 @@ from serai.log.folder import (
     matrix,
     package_versions,
     read_tables,
-    same,
     words,
     write_folder,
 )
@@ -37,7 +37,7 @@ _RUN_KEYS: Final = ("protocol", "seed", "scenario", "versions", "full_log", "att
 
 
 @dataclass(frozen=True, eq=False)
-class ContactsRun:
+class ContactsRun(Recorded):
     """One run of an opportunistic network: what was given, and what came of it."""
 
     scenario: ContactsScenario
@@ -50,14 +50,6 @@ class ContactsRun:
     wanted: Wanted
     full_log: bool = False
     versions: dict[str, str] = field(default_factory=package_versions)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether everything in the two runs is the same, to the last bit of the last array."""
-        if not isinstance(other, ContactsRun):
-            return NotImplemented
-        return all(same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have none either
 
     def __repr__(self) -> str:
         log = ", full log" if self.full_log else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from serai.engine.field.state import DROPS, TRANSFERS
 from serai.log.folder import (
     Codes,
     Columns,
+    Recorded,
     array,
     check_keys,
     check_out,
@@ -27,7 +28,6 @@ from serai.log.folder import (
     matrix,
     package_versions,
     read_tables,
-    same,
     words,
     write_folder,
 )
@@ -110,7 +110,7 @@ class FullLog(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Recorded):
     """One simulated run: what was asked for, the world it happened in, and what happened."""
 
     scenario: FieldScenario
@@ -120,14 +120,6 @@ class Run:
     ledger: Ledger
     full: FullLog | None = None
     versions: dict[str, str] = field(default_factory=package_versions)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether everything in the two runs is the same, to the last bit of the last array."""
-        if not isinstance(other, Run):
-            return NotImplemented
-        return all(same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have none either
 
     def __repr__(self) -> str:
         log = ", full log" if self.full else ""

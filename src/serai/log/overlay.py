@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from serai.engine.overlay.network import Network
 from serai.engine.overlay.state import NONE
 from serai.log.folder import (
     Columns,
+    Recorded,
     array,
     check_keys,
     check_out,
@@ -23,7 +24,6 @@ from serai.log.folder import (
     matrix,
     package_versions,
     read_tables,
-    same,
     words,
     write_folder,
 )
@@ -47,7 +47,7 @@ _RUN_KEYS: Final = ("protocol", "seed", "scenario", "attributes", "versions", "d
 
 
 @dataclass(frozen=True, eq=False)
-class OverlayRun:
+class OverlayRun(Recorded):
     """One simulated run: what was asked for, the network it happened in, and what happened."""
 
     scenario: OverlayScenario
@@ -56,14 +56,6 @@ class OverlayRun:
     network: Network
     outcome: Outcome
     versions: dict[str, str] = field(default_factory=package_versions)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether everything in the two runs is the same, to the last bit of the last array."""
-        if not isinstance(other, OverlayRun):
-            return NotImplemented
-        return all(same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have none either
 
     def __repr__(self) -> str:
         return (
