@@ -311,16 +311,22 @@ def _places_of_literals(text: str, kinds: Mapping[str, Kind]) -> list[tuple[Comp
     return [(part, place) for part, place in zip(parts, places, strict=True) if place is not None]
 
 
+def _next_after(bounds: NDArray[np.float64], end: float) -> NDArray[np.float64]:
+    """The next numbers towards that end; beyond the largest there is infinity, and that is no accident."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(bounds, end)
+
+
 def _narrow(readings: Readings, part: Comparison, rows: NDArray[np.int64], bounds: NDArray[np.float64]) -> None:
     """Add the same comparison with another bound for each of the rows; `interval` for arrays."""
     readings.open(part.name, "real")
     readings.named[part.name][rows] = True
     low, high = readings.low[part.name], readings.high[part.name]
     if part.operator in ("=", ">=", ">"):
-        least = np.nextafter(bounds, np.inf) if part.operator == ">" else bounds
+        least = _next_after(bounds, np.inf) if part.operator == ">" else bounds
         low[rows] = np.maximum(low[rows], least)
     if part.operator in ("=", "<=", "<"):
-        most = np.nextafter(bounds, -np.inf) if part.operator == "<" else bounds
+        most = _next_after(bounds, -np.inf) if part.operator == "<" else bounds
         high[rows] = np.minimum(high[rows], most)
     readings.possible[rows] &= low[rows] <= high[rows]
 

@@ -188,7 +188,7 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = parsed(serai("doctor", "--json"))
     assert found["ok"]
     assert {"python", "numba", "kernels", "memory"} <= {check["name"] for check in found["checks"]}
-    monkeypatch.setattr("serai.doctor._free_bytes", lambda: 1000)
+    monkeypatch.setattr("serai.doctor.free_memory_bytes", lambda: 1000)
     answer = serai("doctor")
     assert answer.code == 1
     assert "!!  memory" in answer.out

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import serai
-from serai.protocols import PROTOCOLS
+from serai.protocols import protocols_of
 from serai.scenario import FieldScenario
 from serai.simulation.field import run_protocol
 from serai.world import World
@@ -42,6 +42,8 @@ from tests.naive.field import (
 )
 
 # --- Time ---------------------------------------------------------------------------------------------------
+
+FIELD = protocols_of("field")
 
 
 @given(any_cases)
@@ -278,7 +280,7 @@ def a_scenario(protocol: str) -> FieldScenario:
     )
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", FIELD)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(protocol: str) -> None:
     run, again, other = (serai.simulate(a_scenario(protocol), seed=seed, full_log=True) for seed in (7, 7, 8))
     assert run.ledger.reception_s.size > 0
@@ -289,8 +291,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(protocol: st
 
 
 def test_protocols_under_one_seed_see_identical_worlds() -> None:
-    worlds = [contents(serai.simulate(a_scenario("ced"), protocol, seed=3).world) for protocol in PROTOCOLS]
-    assert worlds == worlds[:1] * len(PROTOCOLS)
+    worlds = [contents(serai.simulate(a_scenario("ced"), protocol, seed=3).world) for protocol in FIELD]
+    assert worlds == worlds[:1] * len(FIELD)
 
 
 # --- Worlds small enough to work out on paper ---------------------------------------------------------------
@@ -342,7 +344,7 @@ def test_two_sensors_and_a_subscriber_beside_the_second_under_dg() -> None:
     assert records.control_pj == [0, HELLO * ELECTRONICS + REPLY * TWO_DIAGONALS]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", FIELD)
 def test_nothing_is_said_to_a_pausing_subscriber_if_it_is_silent_then(protocol: str) -> None:
     world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(1, 0.5)])
     records = product_records(world, build_scenario(world, 5, {"name": protocol, "silent_while_pausing": True}), 0)
