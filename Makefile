@@ -16,8 +16,8 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest -q -n 2 --dist loadgroup
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(KERNEL_TESTS)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n 2 --dist loadgroup $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q -n 2 --dist loadgroup $(KERNEL_TESTS)
 
 test-all: export SERAI_THOROUGH = 1
 test-all: test

@@ -13,7 +13,7 @@ from serai.pipeline.sweep import run_sweep
 from tests.pipeline.cluster import Processes, processes, start_cluster, start_connect_server, until
 from tests.pipeline.tiny import THOROUGH
 
-SEEDS = 500
+SEEDS = 1200
 SETTINGS = ("sensors.count=60",)
 
 
