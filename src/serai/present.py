@@ -176,7 +176,7 @@ def _comparison_row(row: Row) -> str:
     ours = [_with_interval(row.estimates[metric], column) for metric, column in _COLUMNS.items()]
     theirs = [_printed(row.protocol, metric, column) for metric, column in _COLUMNS.items()]
     beside = "".join(theirs).replace("* ", "*")  # a mark stands in the gap before the next column
-    return f" {row.protocol.upper():<3}{''.join(f'{cell:>{_WIDTH_OF_OURS}}' for cell in ours)}{beside}"
+    return f" {row.protocol.upper():<3}{''.join(f' {cell:>{_WIDTH_OF_OURS - 1}}' for cell in ours)}{beside}"
 
 
 def _with_interval(estimate: Estimate, column: _Column) -> str:
