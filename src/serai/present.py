@@ -253,7 +253,7 @@ def swept(plan: Plan, estimates: Estimates) -> str:
     rows = [
         f" {labels[cell.point]:<{wide}}{cell.protocol.upper():<9}"
         + "".join(
-            f"{_with_interval(estimates[cell.point, cell.protocol][metric], column):>{_WIDTH_OF_OURS}}"
+            f" {_with_interval(estimates[cell.point, cell.protocol][metric], column):>{_WIDTH_OF_OURS - 1}}"
             for metric, column in metrics.items()
         )
         for cell in plan.cells[:_MOST_ROWS]
