@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from serai.engine.contacts.state import Medium, Outcome
-from serai.protocols import PROTOCOLS
-from serai.scenario import load_scenario
-from serai.simulation import simulate
-from serai.world.bundles import Bundles, ContactWorld, Subscriptions
-from serai.world.meetings import Meetings, merged
-from serai.world.traces import read_trace
+from serai.kinds import PROTOCOLS
+from serai.lab import load_scenario, simulate
+from serai.opportunistic.engine.state import Medium, Outcome
+from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
+from serai.traces import read_trace
+from serai.world.contacts import Meetings, merged
 
 ROUNDS = 3
 LARGE_NODES, LARGE_CONTACTS, LARGE_BUNDLES, LARGE_S = 10_000, 10_000_000, 2_000, 86_400.0

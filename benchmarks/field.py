@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import serai
-from serai.simulation.field import build_world, order_key, run_protocol
+from serai.field.simulation import build_world, order_key, run_protocol
 
 PROTOCOLS = ("dg", "ced", "cet")
 LIMITS_MS = {"dg": 10, "ced": 30, "cet": 40}

@@ -121,7 +121,7 @@ class Bench:
     """One session, one folder, and the questions."""
 
     def __init__(self, folder: Path) -> None:
-        from serai.pipeline.session import spark_session
+        from serai.spark.session import spark_session
 
         self.folder = folder
         cpu, wall, _ = measured(lambda: self._start(spark_session))
@@ -144,7 +144,7 @@ class Bench:
 
     def written(self, events: Path, asked: Path) -> int:
         """All pairs, written as Parquet: what `serai match` does."""
-        from serai.pipeline.match_job import match_files
+        from serai.matching.job import match_files
 
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -152,7 +152,7 @@ class Bench:
 
     def counted(self, events: Path, asked: Path, engine: str) -> int:
         """The pairs of two frames, counted."""
-        from serai.pipeline.matching import match
+        from serai.matching.match import match
 
         read = self.spark.read.parquet  # type: ignore[attr-defined]
         return match(read(str(events)), read(str(asked)), engine=engine).count()  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def growth(bench: Bench, events: list[int], subscriptions: list[int]) -> None:
 
 
 def streaming(bench: Bench, files: int, rows: int) -> None:
-    from serai.pipeline.stream import BatchReport, finish, match_stream
+    from serai.matching.stream import BatchReport, finish, match_stream
 
     source = bench.folder / "arriving"
     source.mkdir(exist_ok=True)

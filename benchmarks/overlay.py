@@ -18,10 +18,10 @@ import numpy as np
 from field import machine, peak_mib  # benchmarks/field.py, beside this file
 
 import serai
-from serai.protocols import overlay
-from serai.protocols.rendezvous import route_events
-from serai.protocols.trees import plant
-from serai.simulation.overlay import build_network
+from serai.overlay.engine import run as overlay
+from serai.overlay.engine.rendezvous import route_events
+from serai.overlay.engine.trees import plant
+from serai.overlay.simulation import build_network
 
 SYSTEMS = ("tinymq", "pub2sub")
 TREES = range(1, 11)

@@ -22,14 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import serai
-from serai.metrics import delays, measure
-from serai.pipeline import sweep as sweeping
-from serai.pipeline.aggregate import delay_quantiles, paired, summary
-from serai.pipeline.delays import count_delays
-from serai.pipeline.machine import usable_cores
-from serai.pipeline.plan import plan_sweep
-from serai.pipeline.session import spark_session
-from serai.schemas import sweep_schema
+from serai.lab import delays, measure
+from serai.log.schemas import sweep_schema
+from serai.spark.machine import usable_cores
+from serai.spark.session import spark_session
+from serai.sweep import run as sweeping
+from serai.sweep.aggregate import delay_quantiles, paired, summary
+from serai.sweep.delays import count_delays
+from serai.sweep.plan import plan_sweep
 
 SEEDS_A_TIME = 20
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from serai.world.field import Grid
-from serai.world.meetings import Journeys, at_ticks, meetings_by_range
+from serai.traces import read_trace
+from serai.world.contacts import Journeys, at_ticks, meetings_by_range
+from serai.world.grid import Grid
 from serai.world.mobility import random_waypoint
-from serai.world.traces import read_trace
 
 WALKERS, SIDE_M, RANGE_M, DURATION_S = 1_000, 603.0, 20.0, 7_200.0
 AIM_LINES, AIM_MEETINGS_S = 1e6, 1.5

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from serai import load_scenario, simulate, write_run
-from serai.pipeline.matching import match, prepare_match
-from serai.pipeline.session import spark_session
-from serai.pipeline.sources import register_sources
+from serai.matching.match import match, prepare_match
+from serai.spark.session import spark_session
+from serai.spark.sources import register_sources
 
 spark = spark_session()
 

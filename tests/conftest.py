@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One local Spark session for all tests of a process: starting it takes longer than most of them."""
-    from serai.pipeline.session import spark_session
+    from serai.spark.session import spark_session
 
     session = spark_session("local[2]")
     yield session

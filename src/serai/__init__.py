@@ -11,36 +11,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serai.errors import BadInput as BadInput
-    from serai.errors import BadScenario as BadScenario
-    from serai.errors import BadSubscription as BadSubscription
-    from serai.errors import SeraiError as SeraiError
-    from serai.log import Run as Run
-    from serai.log import read_run as read_run
-    from serai.log import write_run as write_run
-    from serai.metrics import Metrics as Metrics
-    from serai.metrics import measure as measure
-    from serai.protocols import PROTOCOLS as PROTOCOLS
-    from serai.scenario import Scenario as Scenario
-    from serai.scenario import load_scenario as load_scenario
-    from serai.simulation import simulate as simulate
+    from serai.core.errors import BadInput as BadInput
+    from serai.core.errors import BadScenario as BadScenario
+    from serai.core.errors import BadSubscription as BadSubscription
+    from serai.core.errors import SeraiError as SeraiError
+    from serai.field.log import FieldRun as FieldRun
+    from serai.field.metrics import Metrics as Metrics
+    from serai.kinds import PROTOCOLS as PROTOCOLS
+    from serai.lab import load_scenario as load_scenario
+    from serai.lab import measure as measure
+    from serai.lab import read_run as read_run
+    from serai.lab import simulate as simulate
+    from serai.lab import write_run as write_run
+    from serai.scenario.section import Scenario as Scenario
 
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "BadInput": "errors",
-    "BadScenario": "errors",
-    "BadSubscription": "errors",
-    "SeraiError": "errors",
-    "Run": "log",
-    "read_run": "log",
-    "write_run": "log",
-    "Metrics": "metrics",
-    "measure": "metrics",
-    "PROTOCOLS": "protocols",
-    "Scenario": "scenario",
-    "load_scenario": "scenario",
-    "simulate": "simulation",
+    "BadInput": "core.errors",
+    "BadScenario": "core.errors",
+    "BadSubscription": "core.errors",
+    "SeraiError": "core.errors",
+    "Metrics": "field.metrics",
+    "FieldRun": "field.log",
+    "PROTOCOLS": "kinds",
+    "load_scenario": "lab",
+    "measure": "lab",
+    "read_run": "lab",
+    "simulate": "lab",
+    "write_run": "lab",
+    "Scenario": "scenario.section",
 }
 
 

@@ -157,13 +157,13 @@ def test_new_writes_a_scenario_that_runs(serai: Run, tmp_path: Path) -> None:
 def test_schema_is_one(serai: Run) -> None:
     schema = parsed(serai("scenario", "schema"))
     assert schema == parsed(serai("scenario", "schema", "--json"))
-    kinds = {name: set(schema["$defs"][name]["properties"]) for name in ("FieldScenario", "ContactsScenario")}
+    kinds = {name: set(schema["$defs"][name]["properties"]) for name in ("FieldScenario", "OpportunisticScenario")}
     assert {"sensors", "field", "protocol"} <= kinds["FieldScenario"]
-    assert {"contacts", "nodes", "protocol"} <= kinds["ContactsScenario"]
+    assert {"contacts", "nodes", "protocol"} <= kinds["OpportunisticScenario"]
 
 
 def test_protocols_show_every_setting(serai: Run) -> None:
-    from serai.protocols import PROTOCOLS
+    from serai.kinds import PROTOCOLS
 
     text = serai("protocols").out
     described = {row["name"]: row for row in parsed(serai("protocols", "--json"))["protocols"]}
@@ -188,7 +188,7 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = parsed(serai("doctor", "--json"))
     assert found["ok"]
     assert {"python", "numba", "kernels", "memory"} <= {check["name"] for check in found["checks"]}
-    monkeypatch.setattr("serai.doctor.free_memory_bytes", lambda: 1000)
+    monkeypatch.setattr("serai.cli.doctor.free_memory_bytes", lambda: 1000)
     answer = serai("doctor")
     assert answer.code == 1
     assert "!!  memory" in answer.out
@@ -196,12 +196,12 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_published_numbers_are_metrics_of_known_protocols() -> None:
-    from serai.metrics import DEFINITIONS
-    from serai.papers import KNOWN_MISSES, METRICS, PUBLISHED, published
-    from serai.protocols import protocols_of
+    from serai.field.metrics import DEFINITIONS
+    from serai.field.paper import KNOWN_MISSES, METRICS, PUBLISHED, published
+    from serai.field.protocols import PROTOCOLS
 
     assert {(row.protocol, row.metric) for row in PUBLISHED} == {
-        (name, metric) for name in protocols_of("field") for metric in METRICS
+        (name, metric) for name in list(PROTOCOLS) for metric in METRICS
     }
     assert set(METRICS) <= set(DEFINITIONS)
     assert all(published(*key) for key in KNOWN_MISSES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 Run = Callable[..., Any]
-SIMULATION = import_module("serai.simulation")
+SIMULATION = import_module("serai.lab")
 
 # arguments, words of the message
 BAD_ARGUMENTS = {

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import SERAI, environment
 
 Run = Callable[..., Any]
-SIMULATION = import_module("serai.simulation")
+SIMULATION = import_module("serai.lab")
 SMALL = ("--set", "duration=10 min", "--set", "sensors.count=20", "--set", "events.quiet=0 s")
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from serai.scenario import ContactsScenario, load_scenario
-from serai.simulation.contacts import find_meetings
+from serai.lab import load_scenario
+from serai.opportunistic.sections import OpportunisticScenario
+from serai.opportunistic.simulation import find_meetings
 
 Run = Callable[..., Any]
-FILES = Path(__file__).parents[1] / "world" / "traces" / "files"
+FILES = Path(__file__).parents[1] / "traces" / "files"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TRACES = (
     "one-contacts.txt", "crawdad.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx",
@@ -26,7 +27,7 @@ def test_every_format_becomes_a_scenario_that_can_be_run(serai: Run, name: str) 
     assert f"{FILES / name}: " in answer.out
     assert answer.out.endswith("written to mine.toml; try: serai run mine.toml\n")
     scenario = load_scenario("mine.toml")
-    assert isinstance(scenario, ContactsScenario)
+    assert isinstance(scenario, OpportunisticScenario)
     assert scenario.contacts.file is not None
     assert scenario.contacts.file.resolve() == FILES / name
     nodes, _ = find_meetings(scenario, 0)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from serai.metrics.overlay import DEFINITIONS
+from serai.overlay.metrics import DEFINITIONS
 
 SMALL = [
     word

@@ -13,11 +13,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from serai.cli import app
-from serai.metrics import DEFINITIONS
-from serai.protocols import PROTOCOLS
-from serai.scenario import Scenario
-from serai.scenario.section import SweepTable
-from serai.schemas import FULL_LOG_TABLES, RUN_TABLES, sweep_schema
+from serai.field.metrics import DEFINITIONS
+from serai.kinds import CATALOGUE, PROTOCOLS
+from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES, sweep_schema
+from serai.scenario.section import Scenario, SweepTable
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -76,7 +75,7 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
 
 def page_of(protocol: str) -> str:
     """The page that has the settings of a protocol."""
-    return "dpsp.md" if PROTOCOLS[protocol].network == "contacts" else "protocols.md"
+    return "dpsp.md" if CATALOGUE.scenario_of(protocol).network == "opportunistic" else "protocols.md"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from typing import Any, get_args
 
 import pytest
 
-from serai.protocols import protocols_of
-from serai.scenario import ContactsScenario, parse_scenario
+from serai.core.units import Quantity
+from serai.lab import parse_scenario
+from serai.opportunistic.protocols import PROTOCOLS
+from serai.opportunistic.sections import OpportunisticScenario
 from serai.scenario.section import Section, keys_of
-from serai.units import Quantity
-from serai.world.traces import FORMATS, detect_format, read_trace
-from serai.world.traces.messages import read_interests, read_messages
+from serai.traces import FORMATS, detect_format, read_trace
+from serai.traces.messages import read_interests, read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
 FORMATS_PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
@@ -54,13 +55,13 @@ def test_the_example_of_subscriptions_can_be_read(tmp_path: Path) -> None:
 def test_the_example_of_ranges_is_a_scenario() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", CONTACTS_PAGE, re.DOTALL)
     scenario = parse_scenario(text)
-    assert isinstance(scenario, ContactsScenario)
+    assert isinstance(scenario, OpportunisticScenario)
     assert scenario.events.cells == 8
 
 
 def expected() -> Iterator[tuple[str, Any]]:
     """Every key of such a scenario, with its field."""
-    for name, field in keys_of(ContactsScenario).items():
+    for name, field in keys_of(OpportunisticScenario).items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             for key, inner in keys_of(field.annotation).items():
                 if key != "attributes":
@@ -80,7 +81,7 @@ def documented() -> dict[str, tuple[str, str]]:
 
 def test_every_key_has_its_row_and_no_other() -> None:
     assert set(documented()) == {key for key, _ in expected()} | {"protocol.name"}
-    assert all(f'`"{name}"`' in documented()["protocol.name"][1] for name in protocols_of("contacts"))
+    assert all(f'`"{name}"`' in documented()["protocol.name"][1] for name in PROTOCOLS)
 
 
 @pytest.mark.parametrize(("key", "field"), list(expected()))

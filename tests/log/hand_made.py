@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from serai.log import Drops, FullLog, Ledger, Run, Transfers
-from serai.scenario import FieldScenario
-from serai.world import World
-from serai.world.contacts import visits_of
-from serai.world.field import Grid, find_communities
+from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.sections import FieldScenario
+from serai.field.world import World
+from serai.world.grid import Grid, find_communities
 from serai.world.mobility import Tracks
+from serai.world.visits import visits_of
 
 GRID = Grid(40.0, 10.0, 4, 1)
 VERSIONS = {"serai": "0.1.0", "python": "3.11.0"}
@@ -101,10 +101,10 @@ def ledger(of: World, receptions: list[Reception] = [], **changes: Any) -> Ledge
     return blank._replace(**(changes | arrays))
 
 
-def run(of: World, entries: Ledger, settings: FieldScenario | None = None, full: FullLog | None = None) -> Run:
+def run(of: World, entries: Ledger, settings: FieldScenario | None = None, full: FullLog | None = None) -> FieldRun:
     """A run with seed 7."""
     settings = settings or scenario()
-    return Run(settings, settings.protocol.name, 7, of, entries, full, dict(VERSIONS))
+    return FieldRun(settings, settings.protocol.name, 7, of, entries, full, dict(VERSIONS))
 
 
 def full_log(transfers: list[tuple[int, ...]], drops: list[tuple[int, ...]]) -> FullLog:
@@ -117,7 +117,7 @@ def full_log(transfers: list[tuple[int, ...]], drops: list[tuple[int, ...]]) -> 
     )
 
 
-def lively() -> Run:
+def lively() -> FieldRun:
     """A run with something in every table and every count."""
     there = world(
         events=[(0, 0.5, 1.0), (1, 2.25, 9.0), (2, 10.0, 4.5)],

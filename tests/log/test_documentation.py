@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from serai.log import write_run
-from serai.schemas import FULL_LOG_TABLES, LOG_VERSION, RUN_TABLES
+from serai.lab import write_run
+from serai.log.schemas import FULL_LOG_TABLES, LOG_VERSION, RUN_TABLES
 from tests.log import hand_made
 
 PAGE = (Path(__file__).parents[2] / "docs" / "log.md").read_text(encoding="utf-8")

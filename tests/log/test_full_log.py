@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from serai.log import Ledger
-from serai.metrics import aggregate_full_log
+from serai.field.log import Ledger
+from serai.field.metrics import aggregate_full_log
 from tests.log import hand_made
 
 # 250 bits cost 12.5 µJ of electronics, and the amplifier 2.5 nJ a square metre.

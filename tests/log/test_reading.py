@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from serai.errors import BadInput
-from serai.log import read_run, write_run
+from serai.core.errors import BadInput
+from serai.lab import read_run, write_run
 from serai.log.folder import _digest
-from serai.schemas import LOG_VERSION
+from serai.log.schemas import LOG_VERSION
 from tests.log import hand_made
 
 

@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.log import Run, package_versions, read_run, write_run
-from serai.schemas import FULL_LOG_TABLES, RUN_TABLES
+from serai.field.log import FieldRun
+from serai.lab import read_run, write_run
+from serai.log.folder import package_versions
+from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES
 from tests.log import hand_made
 
 ANYTHING = (-np.inf, np.inf)
 
 
-def empty(events: list[tuple[int, float, float]], boxes: list[tuple[float, float]]) -> Run:
+def empty(events: list[tuple[int, float, float]], boxes: list[tuple[float, float]]) -> FieldRun:
     world = hand_made.world(events, boxes)
     return hand_made.run(world, hand_made.ledger(world))
 
 
-def named() -> Run:
+def named() -> FieldRun:
     """A run whose sensors came from a file that need not exist any more."""
     run = hand_made.lively()
     scenario = hand_made.scenario(sensors={"placement": "file", "file": "moved away/sensors.csv"})
@@ -153,7 +155,9 @@ def test_a_run_is_no_path():
 
 
 def test_runs_are_shown_in_one_line():
-    assert repr(hand_made.lively()) == ("Run(ced, seed 7: 3 sensors, 2 subscribers, 3 events, 4 receptions, full log)")
+    assert repr(hand_made.lively()) == (
+        "FieldRun(ced, seed 7: 3 sensors, 2 subscribers, 3 events, 4 receptions, full log)"
+    )
 
 
 def test_versions_of_what_numbers_depend_on():

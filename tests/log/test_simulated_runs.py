@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from serai.engine.field.state import DROPS, TRANSFERS
-from serai.log import OUTCOMES, Ledger, Run, read_run, write_run
-from serai.metrics import aggregate_full_log, measure
-from serai.scenario import load_scenario
-from serai.simulation import simulate
+from serai.field.engine.state import DROPS, TRANSFERS
+from serai.field.log import OUTCOMES, FieldRun, Ledger
+from serai.field.metrics import aggregate_full_log
+from serai.lab import load_scenario, measure, read_run, simulate, write_run
 
 SMALL = (
     "duration=20 min",
@@ -32,7 +31,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module", params=CASES.values(), ids=CASES.keys())
-def run(request: pytest.FixtureRequest) -> Run:
+def run(request: pytest.FixtureRequest) -> FieldRun:
     name, changes = request.param
     return simulate(load_scenario(name, overrides=[*SMALL, *changes]), seed=3, full_log=True)
 

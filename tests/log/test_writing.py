@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import serai.log
-from serai.errors import BadInput
-from serai.log import check_out, read_run, write_run
+from serai.core.errors import BadInput
+from serai.lab import read_run, write_run
+from serai.log.folder import check_out
 from tests.log import hand_made
 
 ROOT = Path(__file__).parents[2]
@@ -181,7 +182,7 @@ def test_a_failure_leaves_nothing(failure, table, tmp_path, monkeypatch):
 
 
 def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(serai.log.field, "_description", lambda run: {"seed": float("nan")})
+    monkeypatch.setattr(serai.field.log, "_description", lambda run: {"seed": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == []
@@ -189,7 +190,7 @@ def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
 
 def test_an_empty_folder_survives_a_failure(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
-    monkeypatch.setattr(serai.log.field, "_tables_of", lambda run: 1 / 0)
+    monkeypatch.setattr(serai.field.log, "_tables_of", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == ["run"]
@@ -209,7 +210,7 @@ def test_nothing_is_at_its_place_before_all_is_written(tmp_path, monkeypatch):
 
 INTERRUPTED = """
 import signal, sys, time
-import serai.log
+import serai.lab, serai.log.folder
 from tests.log import hand_made
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
@@ -222,7 +223,7 @@ def slowly(table, path):
     return answer
 
 serai.log.folder._write_table = slowly
-serai.log.write_run(hand_made.lively(), sys.argv[1])
+serai.lab.write_run(hand_made.lively(), sys.argv[1])
 """
 
 

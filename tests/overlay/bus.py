@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from serai.protocols.broker import HERE, Broker
-from serai.protocols.messages import Deliver, Drop, Effect, Event, Message, Query, Send
-from serai.protocols.terms import Terms
-from tests.naive.overlay import Links
+from serai.overlay.broker.broker import HERE, Broker
+from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker.messages import Deliver, Drop, Effect, Event, Message, Query, Send
+from tests.overlay.naive import Links
 
 MOST_MESSAGES = 2_000_000  # more than any network here needs: an endless exchange must end as a failure
 

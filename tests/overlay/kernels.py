@@ -4,14 +4,14 @@ from collections import Counter
 
 import numpy as np
 
-from serai.engine.overlay.graph import FAR, Graph, graph_of_links
-from serai.engine.overlay.state import NONE, Layer, Pieces, empty_nodes
-from serai.protocols.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
-from serai.protocols.overlay import joined_pieces, own_trees
-from serai.protocols.rendezvous import QueryBoxes, Rules, place_queries, route_events
-from serai.protocols.repair import Repaired, hand_off, rejoin, repair, without
-from serai.protocols.tinymq import MAPPINGS, ROUTINGS
-from serai.protocols.trees import plant
+from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
+from serai.overlay.engine.graph import FAR, Graph, graph_of_links
+from serai.overlay.engine.rendezvous import QueryBoxes, Rules, place_queries, route_events
+from serai.overlay.engine.repair import Repaired, hand_off, rejoin, repair, without
+from serai.overlay.engine.run import joined_pieces, own_trees
+from serai.overlay.engine.state import NONE, Layer, Pieces, empty_nodes
+from serai.overlay.engine.trees import plant
+from serai.overlay.tinymq import MAPPINGS, ROUTINGS
 from tests.overlay.stories import Ask, Come, Fail, Record, Renew, Repair, Step, Story, Tell, Withdraw
 
 

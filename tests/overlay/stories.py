@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from serai.content import Attribute
-from serai.protocols import pub2sub, tinymq
-from serai.protocols.messages import Notify, Publish, Subscribe, Unsubscribe
-from serai.protocols.terms import Terms
-from tests.naive.overlay import Links, Overlay, string_of, strings_of
+from serai.core.content import Attribute
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker.messages import Notify, Publish, Subscribe, Unsubscribe
 from tests.overlay.bus import Bus
+from tests.overlay.naive import Links, Overlay, string_of, strings_of
 
 RENEWAL_S, LEASE_S = 100.0, 150.0  # a piece outlives one renewal, and not the next
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from serai.content import Attribute
-from serai.errors import BadInput
-from serai.protocols import pub2sub, tinymq
-from serai.protocols.broker import Broker
-from serai.protocols.messages import (
+from serai.core.content import Attribute
+from serai.core.errors import BadInput
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.broker.broker import Broker
+from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker.messages import (
     EVERYTHING,
     FAR,
     Assign,
@@ -27,9 +28,8 @@ from serai.protocols.messages import (
     Subscribe,
     Unsubscribe,
 )
-from serai.protocols.terms import Terms
-from tests.naive.overlay import Links
 from tests.overlay.bus import Bus
+from tests.overlay.naive import Links
 
 NOWHERE = Info((None,), (FAR,))
 

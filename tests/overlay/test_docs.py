@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from serai.engine.overlay.graph import read_links
-from serai.metrics.overlay import DEFINITIONS
-from serai.scenario.overlay import OverlayScenario
+from serai.core.units import Quantity
+from serai.log.schemas import OVERLAY_TABLES
+from serai.overlay.engine.graph import read_links
+from serai.overlay.metrics import DEFINITIONS
+from serai.overlay.sections import OverlayScenario
 from serai.scenario.section import keys_of, known_keys
-from serai.schemas import OVERLAY_TABLES
-from serai.units import Quantity
 
 PAGE = (Path(__file__).parents[2] / "docs" / "overlay.md").read_text(encoding="utf-8")
 PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serai.engine.overlay.graph import (
+from serai.core.errors import BadInput
+from serai.overlay.engine.graph import (
     FAR,
     Graph,
     check_connected,
@@ -20,9 +21,8 @@ from serai.engine.overlay.graph import (
     read_links,
     subgraph,
 )
-from serai.engine.overlay.roots import k_centre_roots, random_roots, roots_along_edge
-from serai.engine.overlay.ways import shortest_ways
-from serai.errors import BadInput
+from serai.overlay.engine.paths import shortest_ways
+from serai.overlay.engine.roots import k_centre_roots, random_roots, roots_along_edge
 
 
 def lists(graph: Graph) -> list[list[int]]:

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from serai.content import Attribute
-from serai.engine.overlay.graph import graph_of_links, is_connected, radio_graph
-from serai.engine.overlay.network import Network
-from serai.protocols import overlay, pub2sub, tinymq
-from serai.protocols.messages import Notify, Publish, Subscribe
-from serai.protocols.terms import Terms
+from serai.core.content import Attribute
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker.messages import Notify, Publish, Subscribe
+from serai.overlay.engine import run as overlay
+from serai.overlay.engine.graph import graph_of_links, is_connected, radio_graph
+from serai.overlay.engine.network import Network
 from tests.overlay.bus import Bus
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from serai.engine.overlay.network import Network
-from serai.protocols import overlay, pub2sub, tinymq
-from serai.protocols.messages import Assign, Join, Subscribe
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.broker.messages import Assign, Join, Subscribe
+from serai.overlay.engine import run as overlay
+from serai.overlay.engine.network import Network
 from tests.overlay.bus import Bus
 from tests.overlay.test_meeting import bus_of, radio_network
 

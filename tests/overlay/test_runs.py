@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from serai import load_scenario, measure, read_run, simulate, write_run
-from serai.content import Attribute
-from serai.engine.overlay.graph import graph_of_links, is_connected
-from serai.engine.overlay.network import Network
-from serai.errors import BadInput
-from serai.log.overlay import OverlayRun
-from serai.metrics.overlay import DEFINITIONS, OverlayMetrics, gini
-from serai.protocols import overlay, pub2sub, tinymq
-from serai.schemas import METRICS_OF
-from serai.simulation.overlay import build_network, draw_boxes
+from serai.core.content import Attribute
+from serai.core.errors import BadInput
+from serai.log.schemas import METRICS_OF
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.engine import run as overlay
+from serai.overlay.engine.graph import graph_of_links, is_connected
+from serai.overlay.engine.network import Network
+from serai.overlay.log import OverlayRun
+from serai.overlay.metrics import DEFINITIONS, OverlayMetrics, gini
+from serai.overlay.simulation import build_network, draw_boxes
 
 SMALL = [
     "nodes.count=60", "field.width=100 m", "field.height=40 m", "roots.count=3", "events.count=400",

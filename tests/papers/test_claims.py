@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from serai.core.statistics import Estimate, estimate, t_quantile
 from serai.papers.claims import FAILS, HOLDS, OPEN, Measured, Order, Trend, difference
-from serai.statistics import Estimate, estimate, t_quantile
 
 
 def curve(*means, error=0.1, count=100):

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from serai.papers import PUBLISHED
-from serai.papers.field import CLAIMS, EXHIBITS
+from serai.field.paper import CLAIMS, EXHIBITS, PUBLISHED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
 

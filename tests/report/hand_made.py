@@ -2,9 +2,9 @@
 
 import math
 
-from serai.metrics import DEFINITIONS
+from serai.core.statistics import Estimate
+from serai.field.metrics import DEFINITIONS
 from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
-from serai.statistics import Estimate
 
 HEADLINES = ("delivery_ratio", "mean_delay_s", "copies_per_event", "lifetime_days")
 LEVEL = {

@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from serai.errors import CannotRun
+from serai.core.errors import CannotRun
+from serai.core.statistics import Estimate, t_quantile
 from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
 from serai.report.sections import sections
 from serai.report.tables import to_csv, to_latex, to_markdown
-from serai.statistics import Estimate, t_quantile
 from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}

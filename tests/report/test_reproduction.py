@@ -6,10 +6,21 @@ from functools import cache
 
 import pytest
 
-from serai.metrics import DEFINITIONS
-from serai.papers import KNOWN_MISSES, METRICS, PUBLISHED
+from serai.core.statistics import Estimate
+from serai.field.metrics import DEFINITIONS
+from serai.field.paper import (
+    CALIBRATED,
+    CLAIMS,
+    COMMON,
+    EXHIBITS,
+    HEARD,
+    KNOWN_MISSES,
+    METRICS,
+    PUBLISHED,
+    default_setup,
+    setups,
+)
 from serai.papers.claims import FAILS, HOLDS, OPEN
-from serai.papers.field import CALIBRATED, CLAIMS, COMMON, EXHIBITS, HEARD, default_setup, setups
 from serai.report.markdown import as_markdown
 from serai.report.page import render
 from serai.report.paper import finder, paper_plan
@@ -27,7 +38,6 @@ from serai.report.reproduction import (
 from serai.report.results import Case, Point, Results
 from serai.report.sections import sections
 from serai.report.terminal import as_text
-from serai.statistics import Estimate
 from tests.report.test_page import Page
 
 MEANS = {(row.protocol, row.metric): row.as_metric for row in PUBLISHED}

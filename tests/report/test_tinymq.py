@@ -4,13 +4,22 @@ import json
 
 import pytest
 
-from serai.metrics.overlay import DEFINITIONS
+from serai.core.statistics import Estimate
+from serai.overlay.metrics import DEFINITIONS
+from serai.overlay.paper import ANCHORS, CLAIMS, EXHIBITS, FAILING, RANDOM, READINGS, TREES, setup, setups
 from serai.papers.claims import FAILS, HOLDS
-from serai.papers.tinymq import ANCHORS, CLAIMS, EXHIBITS, FAILING, RANDOM, READINGS, TREES, setup, setups
 from serai.report.reproduction import Reproduction
 from serai.report.results import Case, Point, Results
-from serai.report.tinymq import anchor_table, as_dict, as_markdown, as_text, caveats, chapter, judge, tinymq_plan
-from serai.statistics import Estimate
+from serai.report.tinymq import (
+    anchor_table,
+    as_dict,
+    as_markdown,
+    as_text,
+    caveats,
+    chapter,
+    judge,
+    tinymq_plan,
+)
 
 SETTINGS = list(dict.fromkeys(one.settings for one in setups()))
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from serai.content import Attribute, parse, parse_template
-from serai.errors import BadScenario, BadSubscription
-from serai.scenario import parse_scenario
-from serai.scenario.field import FieldScenario
+from serai.core.content import Attribute, parse, parse_template
+from serai.core.errors import BadScenario, BadSubscription
+from serai.core.units import DIMENSIONS, Quantity
+from serai.field.sections import FieldScenario
+from serai.lab import parse_scenario
 from serai.scenario.section import AttributeTable, keys_of, known_keys
-from serai.units import DIMENSIONS, Quantity
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCENARIO = (DOCS / "scenario.md").read_text()

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from serai.content import Attribute
-from serai.errors import BadInput, BadScenario
-from serai.scenario import FieldScenario, builtin_names, builtin_text, load_scenario, parse_scenario
+from serai.core.content import Attribute
+from serai.core.errors import BadInput, BadScenario
+from serai.field.sections import FieldScenario
+from serai.lab import load_scenario, parse_scenario
+from serai.scenario.load import builtin_names, builtin_text
 
 REAL = (Attribute("A1", "real", 0.0, 10.0), Attribute("A2", "real", 0.0, 10.0))
 INTEGER = (Attribute("A1", "integer", 0.0, 10.0), Attribute("A2", "integer", 0.0, 10.0))
@@ -177,7 +179,7 @@ class TestAnotherProtocol:
         assert scenario.with_protocol("ced").with_protocol("cet").protocol.alpha == 7
 
     def test_must_exist(self):
-        with pytest.raises(BadInput, match='unknown protocol "gossip"; one of: dg, ced, cet'):
+        with pytest.raises(BadInput, match=r'unknown protocol "gossip" .*\(field\); one of: dg, ced, cet'):
             load_scenario("ced").with_protocol("gossip")
 
 

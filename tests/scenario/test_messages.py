@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.errors import BadInput, BadScenario
-from serai.protocols import PROTOCOLS
-from serai.scenario import builtin_names, load_scenario, parse_scenario
-from serai.scenario.field import FieldScenario
+from serai.core.errors import BadInput, BadScenario
+from serai.field.sections import FieldScenario
+from serai.kinds import PROTOCOLS
+from serai.lab import load_scenario, parse_scenario
+from serai.scenario.load import builtin_names
 from serai.scenario.section import known_keys
 
 

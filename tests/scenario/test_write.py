@@ -7,30 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.errors import BadInput
-from serai.protocols import PROTOCOLS, protocols_of
-from serai.scenario import (
-    builtin_names,
-    builtin_text,
-    load_scenario,
-    new_scenario_text,
-    parse_scenario,
-    scenario_schema,
-    to_toml,
-)
-from serai.scenario.kinds import SCENARIOS
+from serai.core.errors import BadInput
+from serai.kinds import CATALOGUE, PROTOCOLS
+from serai.lab import load_scenario, new_scenario_text, parse_scenario, scenario_schema
+from serai.scenario.load import builtin_names, builtin_text
 from serai.scenario.section import known_keys
+from serai.scenario.write import to_toml
 
 
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [(name, protocol) for name in builtin_names() for protocol in protocols_of(load_scenario(name).network)],
+    [(name, protocol) for name in builtin_names() for protocol in load_scenario(name).PROTOCOLS],
 )
 def test_a_built_in_scenario_reads_back_equal(name, protocol):
     scenario = load_scenario(name, protocol=protocol)
     again = parse_scenario(to_toml(scenario))
     assert again == scenario
-    for other in protocols_of(scenario.network):
+    for other in scenario.PROTOCOLS:
         assert again.with_protocol(other) == scenario.with_protocol(other)
 
 
@@ -68,7 +61,7 @@ def test_any_scenario_reads_back_equal(changes):
 
 
 def test_every_key_is_written_out():
-    for name, protocol in PROTOCOLS.items():
+    for name in PROTOCOLS:
         data = tomllib.loads(to_toml(parse_scenario("", protocol=name)))
         written = {key for key, value in data.items()} | {
             f"{table}.{key}" for table, values in data.items() if isinstance(values, dict) for key in values
@@ -80,8 +73,8 @@ def test_every_key_is_written_out():
             "subscriptions.where",
             "sweep",
         } - written
-        known = set(known_keys(SCENARIOS[protocol.network], [protocol.name]))
-        if protocol.network == "contacts":
+        known = set(known_keys(CATALOGUE.scenario_of(name), [name]))
+        if CATALOGUE.scenario_of(name).network == "opportunistic":
             assert written <= known  # what a scenario has no use for is not written
         else:
             assert written == known - left_out

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from serai.world import World
-from serai.world.contacts import Visits
-from serai.world.field import Grid
+from serai.field.world import World
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
+from serai.world.visits import Visits
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 

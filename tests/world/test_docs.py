@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from serai.world.field import Grid
+from serai.world.grid import Grid
 from serai.world.positions import read_positions
 from tests.world import slow
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.errors import BadInput
-from serai.world.field import Grid
+from serai.core.errors import BadInput
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks, mean_distance, random_waypoint, share_of_time_pausing
 from tests.world import slow
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.errors import BadInput
-from serai.world.field import Grid
+from serai.core.errors import BadInput
+from serai.world.grid import Grid
 from serai.world.positions import local_metres, read_positions
 
 FIELD = Grid(200.0, 100.0, 15, 15)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serai.errors import BadInput
-from serai.world.field import Grid
+from serai.core.errors import BadInput
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 from serai.world.walks import Walk, _drawn, walk
 

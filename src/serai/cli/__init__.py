@@ -24,7 +24,7 @@ from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
 from serai.cli.sweep import sweep
-from serai.errors import BadInput, SeraiError
+from serai.core.errors import BadInput, SeraiError
 
 
 class _GroupedCommands(TyperGroup):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from serai.cli.options import AsJson, print_json
-from serai.errors import BadInput, did_you_mean
+from serai.core.errors import BadInput, did_you_mean
 
 
 def protocols(
@@ -17,8 +17,8 @@ def protocols(
     as_json: AsJson = False,
 ) -> None:
     """List the protocols and their settings."""
-    from serai.present import protocol_as_dict, protocol_as_text
-    from serai.protocols import PROTOCOLS
+    from serai.cli.present import protocol_as_dict, protocol_as_text
+    from serai.kinds import PROTOCOLS
 
     if name is not None and name not in PROTOCOLS:
         raise BadInput(f'no protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
@@ -31,8 +31,8 @@ def protocols(
 
 def doctor(as_json: AsJson = False) -> None:
     """Check that this machine is ready to run serai."""
-    from serai.doctor import check_machine
-    from serai.present import checked
+    from serai.cli.doctor import check_machine
+    from serai.cli.present import checked
 
     checks = check_machine()
     if as_json:

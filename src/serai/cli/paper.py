@@ -10,11 +10,11 @@ import typer
 
 from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.cli.spark import say, session, shown_progress
-from serai.errors import BadInput, did_you_mean
+from serai.core.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
-    from serai.pipeline.plan import Plan
     from serai.report.reproduction import Reproduction
+    from serai.sweep.plan import Plan
 
 
 def paper(
@@ -38,10 +38,10 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce a paper: published, ours, every claim judged."""
-    from serai.pipeline.store import Store
-    from serai.pipeline.sweep import run_sweep
-    from serai.present import sweep_line
+    from serai.cli.present import sweep_line
     from serai.report import read_reproduction, write_pages
+    from serai.sweep.run import run_sweep
+    from serai.sweep.store import Store
 
     folder = out or Path(f"serai-paper-{name}")
     if name == "dpsp":
@@ -77,8 +77,8 @@ class _Words(NamedTuple):
 
 def _how_to_reproduce(name: str, seeds: int, ablate: bool) -> tuple[Plan, _Words]:
     """The runs that a paper takes, and how its reproduction is told."""
-    from serai.papers.field import PAPERS
-    from serai.papers.tinymq import PAPER as TINYMQ
+    from serai.field.paper import PAPERS
+    from serai.overlay.paper import PAPER as TINYMQ
     from serai.report import markdown, reproduction, terminal, tinymq
     from serai.report.paper import paper_plan
 
@@ -94,10 +94,10 @@ def _how_to_reproduce(name: str, seeds: int, ablate: bool) -> tuple[Plan, _Words
 
 def _study(seeds: int, folder: Path, master: str | None, remote: str | None, as_json: bool) -> None:
     """DPSP: every combination of filters and priorities, ranked; the text's claims judged."""
-    from serai.pipeline.store import Store
-    from serai.pipeline.sweep import run_sweep
-    from serai.present import sweep_line
+    from serai.cli.present import sweep_line
     from serai.report.dpsp import as_dict, as_text, read_study, study_plan, write_study
+    from serai.sweep.run import run_sweep
+    from serai.sweep.store import Store
 
     plan = study_plan(seeds)
     Store(folder).check(plan)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from serai.cli.options import AsJson, Master, Remote, print_json
-from serai.errors import BadInput
+from serai.core.errors import BadInput
 
 SubscriptionsPath = Annotated[
     str,
@@ -42,9 +42,9 @@ def match(
     as_json: AsJson = False,
 ) -> None:
     """Say which events each subscription wants."""
-    from serai.pipeline.match_job import match_files
-    from serai.pipeline.session import spark_session
-    from serai.pipeline.tables import check_free, check_there
+    from serai.matching.job import match_files
+    from serai.matching.tables import check_free, check_there
+    from serai.spark.session import spark_session
 
     check_there(events)
     check_there(subscriptions)
@@ -85,9 +85,9 @@ def stream(
     as_json: AsJson = False,
 ) -> None:
     """Match events as they arrive, until stopped."""
-    from serai.pipeline.session import spark_session
-    from serai.pipeline.stream import BatchReport, finish, match_stream
-    from serai.pipeline.tables import check_there
+    from serai.matching.stream import BatchReport, finish, match_stream
+    from serai.matching.tables import check_there
+    from serai.spark.session import spark_session
 
     check_there(subscriptions)
     lateness_s = None if lateness is None else _seconds("--lateness", lateness)
@@ -114,7 +114,7 @@ def stream(
 
 
 def _seconds(option: str, written: str) -> float:
-    from serai.units import TIME, parse_quantity
+    from serai.core.units import TIME, parse_quantity
 
     try:
         return parse_quantity(written, TIME)
@@ -139,8 +139,8 @@ def collect(
     as_json: AsJson = False,
 ) -> None:
     """Collect what subscribers received in runs, with a report."""
-    from serai.pipeline.collect import collect as collect_runs
-    from serai.pipeline.session import spark_session
+    from serai.matching.collect import collect as collect_runs
+    from serai.spark.session import spark_session
 
     with _steps() as on_step:
         on_step("collecting")

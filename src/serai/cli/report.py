@@ -18,8 +18,8 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write the report of a demo, sweep or paper folder."""
-    from serai.pipeline.store import Store
     from serai.report import write_report
+    from serai.sweep.store import Store
 
     Store(folder).plan()  # a folder without a sweep is found out before Spark is started
     with session(master, remote) as spark:

@@ -9,7 +9,7 @@ import typer
 
 from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json
 from serai.cli.spark import say, session, shown_progress
-from serai.errors import BadInput
+from serai.core.errors import BadInput
 
 
 def demo(
@@ -20,10 +20,10 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.demo import SCENARIOS, compare, make_room
-    from serai.present import comparison, seeds_of
+    from serai.cli.demo import SCENARIOS, compare, make_room
+    from serai.cli.present import comparison, seeds_of
+    from serai.lab import load_scenario
     from serai.report import write_report
-    from serai.scenario import load_scenario
 
     make_room(out, seeds)
     if not as_json:
@@ -69,20 +69,18 @@ def run(
     """Simulate one run of a scenario and measure it."""
     if full_log and out is None:
         raise BadInput("--full-log: the transfer log is written to the run's folder; name one with --out DIR")
-    from serai.log import check_out, write_run
-    from serai.metrics import measure
-    from serai.present import measured
-    from serai.scenario import load_scenario
-    from serai.simulation import simulate
+    from serai.cli.present import measured
+    from serai.lab import load_scenario, measure, simulate, write_run
+    from serai.log.folder import check_out
 
     if out is not None:
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
     loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
     in_a_field = {"--until-death": until_death, "--ceiling": ceiling}
-    with_a_log = {} if loaded.network == "contacts" else {"--full-log": full_log}
+    with_a_log = {} if loaded.network == "opportunistic" else {"--full-log": full_log}
     _check_field_options(loaded.network, with_a_log | in_a_field)
-    how: dict[str, Any] = {"full_log": full_log} if loaded.network in ("field", "contacts") else {}
+    how: dict[str, Any] = {"full_log": full_log} if loaded.network in ("field", "opportunistic") else {}
     how |= {"until_death": until_death} if loaded.network == "field" else {}
     if message_stats is not None:
         _check_message_stats(loaded.network, message_stats)
@@ -92,7 +90,7 @@ def run(
     if out is not None:
         write_run(result, out)
     if message_stats is not None:
-        from serai.metrics.contacts import write_message_stats
+        from serai.opportunistic.metrics import write_message_stats
 
         write_message_stats(result, message_stats)
     if as_json:
@@ -112,7 +110,7 @@ def _check_field_options(network: str, options: dict[str, bool]) -> None:
 
 def _check_message_stats(network: str, file: Path) -> None:
     """Refuse, before anything is simulated, a report that cannot be written."""
-    if network != "contacts":
+    if network != "opportunistic":
         raise BadInput(f"--message-stats: only for opportunistic networks, and this scenario is of kind {network!r}")
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise BadInput(f"--message-stats {file}: name a file in a folder that exists")

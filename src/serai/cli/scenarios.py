@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from serai.cli.options import PLAIN, AsJson, ProtocolName, ScenarioName, Settings, print_json
-from serai.errors import BadInput, BadScenario
+from serai.core.errors import BadInput, BadScenario
 
 scenarios = typer.Typer(**PLAIN)
 
@@ -23,7 +23,8 @@ def _scenario(context: typer.Context) -> None:
 @scenarios.command("list")
 def scenario_list(as_json: AsJson = False) -> None:
     """List the built-in scenarios."""
-    from serai.scenario import builtin_names, load_scenario
+    from serai.lab import load_scenario
+    from serai.scenario.load import builtin_names
 
     titles = {name: load_scenario(name).title for name in builtin_names()}
     if as_json:
@@ -37,7 +38,8 @@ def scenario_show(
     scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
 ) -> None:
     """Print a scenario as TOML, every default included."""
-    from serai.scenario import load_scenario, to_toml
+    from serai.lab import load_scenario
+    from serai.scenario.write import to_toml
 
     loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
     if as_json:
@@ -51,7 +53,7 @@ def scenario_check(
     scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
 ) -> None:
     """Say everything that is wrong with a scenario, without running it."""
-    from serai.scenario import load_scenario
+    from serai.lab import load_scenario
 
     try:
         loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
@@ -75,7 +77,7 @@ def scenario_new(
     as_json: AsJson = False,
 ) -> None:
     """Write a scenario file of your own to start from."""
-    from serai.scenario import new_scenario_text
+    from serai.lab import new_scenario_text
 
     _write_new(file, new_scenario_text(builtin))
     if as_json:
@@ -104,8 +106,8 @@ def scenario_import(
     as_json: AsJson = False,
 ) -> None:
     """Make a scenario of a trace, and say what is in it."""
-    from serai.present import found_in_trace
-    from serai.scenario.imported import ImportOptions, import_trace
+    from serai.cli.present import found_in_trace
+    from serai.opportunistic.imported import ImportOptions, import_trace
 
     if out.exists():
         raise BadInput(f"{out}: exists already; choose another name, or remove it first")
@@ -131,6 +133,6 @@ def _write_new(file: Path, text: str) -> None:
 @scenarios.command("schema")
 def scenario_schema(as_json: AsJson = False) -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    from serai.scenario import scenario_schema
+    from serai.lab import scenario_schema
 
     print_json(scenario_schema())

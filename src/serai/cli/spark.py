@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from serai.pipeline.sweep import Progress
+    from serai.sweep.run import Progress
 
 _LINE_EVERY_S: Final = 5.0
 
@@ -19,7 +19,7 @@ _LINE_EVERY_S: Final = 5.0
 @contextmanager
 def session(master: str | None, remote: str | None, **options: Any) -> Iterator[SparkSession]:
     """A Spark session, stopped at the end unless somebody else had started it; stderr says where it runs."""
-    from serai.pipeline.session import running_session, spark_session
+    from serai.spark.session import running_session, spark_session
 
     running = running_session() if not master and not remote else None
     if running is None:
@@ -62,7 +62,7 @@ def shown_progress() -> Iterator[Progress]:
 
 
 def _on_bar(bar: Any) -> Progress:
-    from serai.pipeline.sweep import Progress
+    from serai.sweep.run import Progress
 
     task = bar.add_task("simulate", total=None)
 
@@ -77,7 +77,7 @@ def _on_bar(bar: Any) -> Progress:
 
 
 def _lines() -> Progress:
-    from serai.pipeline.sweep import Progress
+    from serai.sweep.run import Progress
 
     class Lines(Progress):
         def __init__(self) -> None:

@@ -37,12 +37,12 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario over settings, protocols and seeds, on Spark."""
-    from serai.pipeline.plan import plan_sweep
-    from serai.pipeline.stopping import parse_until
-    from serai.pipeline.store import Store
-    from serai.pipeline.summaries import estimates_of
-    from serai.pipeline.sweep import run_sweep
-    from serai.present import sweep_line, swept
+    from serai.cli.present import sweep_line, swept
+    from serai.sweep.plan import plan_sweep
+    from serai.sweep.run import run_sweep
+    from serai.sweep.stopping import parse_until
+    from serai.sweep.store import Store
+    from serai.sweep.summaries import estimates_of
 
     kept = _kept(keep)
     names = [name.strip() for name in protocols.split(",")] if protocols else None
@@ -63,7 +63,7 @@ def sweep(
 
 
 def _kept(keep: str | None) -> Literal["ledger", "log"] | None:
-    from serai.errors import BadInput, did_you_mean
+    from serai.core.errors import BadInput, did_you_mean
 
     if keep not in (None, "ledger", "log"):
         raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')

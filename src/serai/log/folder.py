@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai import __version__
-from serai.errors import BadInput
+from serai.core.errors import BadInput
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
 
 
 def _write_files(description: Mapping[str, Any], tables: Mapping[str, pa.Table], folder: Path) -> None:
-    from serai.schemas import LOG_VERSION
+    from serai.log.schemas import LOG_VERSION
 
     listing = {name: _write_table(table, _file(folder, name)) for name, table in tables.items()}
     said = {"log_version": LOG_VERSION} | dict(description) | {"tables": listing}
@@ -165,7 +165,7 @@ def lists(rows: NDArray[np.float64]) -> pa.ListArray:
     """A matrix as one list per row."""
     import pyarrow as pa
 
-    from serai.schemas import NUMBERS
+    from serai.log.schemas import NUMBERS
 
     offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
     return pa.ListArray.from_arrays(offsets, rows.ravel(), type=NUMBERS)
@@ -197,7 +197,7 @@ def check_keys(folder: Path, said: Mapping[str, Any], keys: Iterable[str]) -> No
 
 
 def _check_version(folder: Path, said: Mapping[str, Any]) -> None:
-    from serai.schemas import LOG_VERSION
+    from serai.log.schemas import LOG_VERSION
 
     if said["log_version"] != LOG_VERSION:
         raise BadInput(

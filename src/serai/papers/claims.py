@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from serai.statistics import Estimate, t_quantile
+from serai.core.statistics import Estimate, t_quantile
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 HOLDS: Final[Verdict] = "holds"

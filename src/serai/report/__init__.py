@@ -24,9 +24,9 @@ def write_report(folder: str | Path, spark: SparkSession) -> Path:
 
 def read_reproduction(folder: str | Path, spark: SparkSession) -> Reproduction:
     """The summary of a finished sweep, and where the papers' set-ups stand in it."""
-    from serai.pipeline.results import open_sweep
     from serai.report.gather import gather
     from serai.report.paper import finder
+    from serai.sweep.results import open_sweep
 
     sweep = open_sweep(folder, spark)
     return Reproduction(gather(sweep), finder(sweep.plan))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from serai.report.results import Served
-from serai.scenario import Scenario
+from serai.scenario.section import Scenario
 
 SEEDS: Final = 10
 SIZES: Final = {"1 sensor": (1, 1), "2 to 10": (2, 10), "11 to 30": (11, 30), "more than 30": (31, 10**9)}
@@ -20,8 +20,8 @@ SIZES: Final = {"1 sensor": (1, 1), "2 to 10": (2, 10), "11 to 30": (11, 30), "m
 
 def served_by_size(scenario: Scenario, seeds: Iterable[int]) -> dict[str, Served]:
     """How the events of communities of each size fared, over a few seeds; only in a field."""
-    from serai.metrics import by_community
-    from serai.simulation import simulate
+    from serai.field.metrics import by_community
+    from serai.lab import simulate
 
     totals: dict[str, Counter[str]] = {name: Counter() for name in SIZES}
     for seed in seeds:

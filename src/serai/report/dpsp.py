@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from serai.metrics.contacts import DEFINITIONS
-from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
-from serai.papers.dpsp import (
+from serai.core.statistics import Estimate
+from serai.lab import parse_scenario
+from serai.opportunistic.metrics import DEFINITIONS
+from serai.opportunistic.paper import (
     CLAIMS,
     FLOODING,
     SHORT_DELAY,
@@ -23,16 +24,15 @@ from serai.papers.dpsp import (
     variants,
     worlds,
 )
-from serai.pipeline.plan import Plan, join_plans, plan_comparison
+from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
 from serai.report.page import write_page
 from serai.report.sections import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
 from serai.report.wording import scale_of, with_interval
-from serai.scenario import parse_scenario
-from serai.statistics import Estimate
+from serai.sweep.plan import Plan, join_plans, plan_comparison
 
 if TYPE_CHECKING:
-    from serai.pipeline.results import Sweep
+    from serai.sweep.results import Sweep
 
 SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "bytes_per_delivery")
 _FEW: Final = 8
@@ -62,7 +62,7 @@ class Study:
 
 def read_study(sweep: Sweep) -> Study:
     """Bring the small answers home from Spark."""
-    from serai.pipeline.aggregate import paired, relabelled, summary
+    from serai.sweep.aggregate import paired, relabelled, summary
 
     plan = sweep.plan
     # Routers of one world, side by side, are what protocols at one point are.

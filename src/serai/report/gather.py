@@ -8,21 +8,22 @@ from collections.abc import Container, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from serai.papers import METRICS
-from serai.papers.field import PAPERS
-from serai.pipeline.plan import Plan, cell_id
-from serai.pipeline.store import source_stamp
+from serai.core.statistics import Estimate
+from serai.field.paper import METRICS, PAPERS
+from serai.lab import load_scenario
 from serai.report.communities import SEEDS, served_by_size
 from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
 from serai.report.wording import better
-from serai.scenario import builtin_names, load_scenario, to_toml
+from serai.scenario.load import builtin_names
 from serai.scenario.section import keys_of
-from serai.statistics import Estimate
+from serai.scenario.write import to_toml
+from serai.sweep.plan import Plan, cell_id
+from serai.sweep.store import source_stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from serai.pipeline.results import Sweep
+    from serai.sweep.results import Sweep
 
 _SEEDS_DRAWN: Final = 30
 _MOST_CURVES: Final = 18
@@ -30,14 +31,14 @@ _MOST_SERVED: Final = 6
 _HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {
     "field": METRICS,
     "overlay": ("delivery_ratio", "nodes_per_query", "query_hops_own_tree", "notification_delay_ratio"),
-    "contacts": ("delivery_ratio", "mean_delay_s", "copies_per_bundle", "bytes_per_delivery"),
+    "opportunistic": ("delivery_ratio", "mean_delay_s", "copies_per_bundle", "bytes_per_delivery"),
 }
 _MOST_HEADLINES: Final = 4
 
 
 def gather(sweep: Sweep) -> Results:
     """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
-    from serai.pipeline.summaries import estimates_of
+    from serai.sweep.summaries import estimates_of
 
     plan, rows = sweep.plan, sweep.rows
     estimates = {
@@ -70,7 +71,7 @@ def gather(sweep: Sweep) -> Results:
 
 def definitions_of(network: str) -> Mapping[str, tuple[str, str]]:
     """Unit and meaning of every metric of a kind of network."""
-    definitions: Mapping[str, tuple[str, str]] = import_module(f"serai.metrics.{network}").DEFINITIONS
+    definitions: Mapping[str, tuple[str, str]] = import_module(f"serai.{network}.metrics").DEFINITIONS
     return definitions
 
 
@@ -104,7 +105,7 @@ def _point(plan: Plan, number: int) -> Point:
 
 def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[Case, Case, str], Difference]:
     """Every pair of protocols at a point, tested under common seeds."""
-    from serai.pipeline.aggregate import paired
+    from serai.sweep.aggregate import paired
 
     found = {}
     for baseline in plan.protocols[1:]:
@@ -117,7 +118,7 @@ def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[
 
 def _delay_curves(rows: DataFrame) -> dict[Case, DelayCurve]:
     """The pooled delays of the first cases; a page with more curves would say less."""
-    from serai.pipeline.aggregate import delays
+    from serai.sweep.aggregate import delays
 
     if "delay_bin" not in rows.columns:
         return {}

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from serai.field.paper import CALIBRATED, EXHIBITS, LITTLE, PAPERS
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.papers.exhibits import Exhibit
-from serai.papers.field import CALIBRATED, EXHIBITS, LITTLE, PAPERS
 from serai.report.reproduction import (
     NEAR,
     Reproduction,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from serai import __version__
-from serai.errors import CannotRun
+from serai.core.errors import CannotRun
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.report.figures import Picture
 from serai.report.reproduction import HIT, MISSED

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
+from serai.field.paper import ABLATIONS, HEARD, PAPERS, ablation_setup, setups
+from serai.lab import load_scenario
 from serai.papers.exhibits import Setup
-from serai.papers.field import ABLATIONS, HEARD, PAPERS, ablation_setup, setups
-from serai.pipeline.plan import Plan, cell_id, join_plans, plan_comparison
 from serai.report.results import Case
-from serai.scenario import Scenario, load_scenario
+from serai.scenario.section import Scenario
+from serai.sweep.plan import Plan, cell_id, join_plans, plan_comparison
 
 BASE: Final = "papers"
 """What folders of reproductions have in common: `serai paper all` goes on where `serai paper ced` ended."""

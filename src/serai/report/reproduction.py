@@ -11,28 +11,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from serai.papers import KNOWN_MISSES, METRICS, PUBLISHED, Published, published
-from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured, Trend, Verdict
-from serai.papers.exhibits import Exhibit, Setup
-from serai.papers.field import (
+from serai.core.statistics import Estimate
+from serai.field.paper import (
     ABLATIONS,
     CALIBRATED,
     CLAIMS,
     COMMON,
     EXHIBITS,
     HEARD,
+    KNOWN_MISSES,
     LITTLE,
+    METRICS,
     PAPERS,
+    PUBLISHED,
     ablation_setup,
     default_setup,
+    published,
     setup,
 )
+from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured, Trend, Verdict
+from serai.papers.exhibits import Exhibit, Published, Setup
 from serai.report.figures import Picture, Series, curves
 from serai.report.results import UNKNOWN, Case, Results
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import in_words, scale_of, signed_percent, three_digits
-from serai.statistics import Estimate
 
 RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
 HIT: Final = "hit"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from serai.statistics import Estimate
+from serai.core.statistics import Estimate
 
 UNKNOWN = Estimate(math.nan, math.nan, 0)
 

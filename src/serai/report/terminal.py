@@ -7,9 +7,17 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from serai.field.paper import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement
-from serai.papers.field import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
-from serai.report.reproduction import HIT, MISSED, RULES_NAMED, Reproduction, ablation_table, evidence, published_table
+from serai.report.reproduction import (
+    HIT,
+    MISSED,
+    RULES_NAMED,
+    Reproduction,
+    ablation_table,
+    evidence,
+    published_table,
+)
 from serai.report.tables import Cell, Table, to_text
 
 _WIDTH: Final = 80

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured
-from serai.papers.exhibits import Exhibit
-from serai.papers.tinymq import (
+from serai.core.statistics import Estimate
+from serai.overlay.paper import (
     ANCHORS,
     CHOSEN_AFTERWARDS,
     CLAIMS,
@@ -25,7 +24,8 @@ from serai.papers.tinymq import (
     setup,
     setups,
 )
-from serai.pipeline.plan import Plan, cell_id, join_plans, plan_comparison
+from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured
+from serai.papers.exhibits import Exhibit
 from serai.report.figures import Picture, Series, curves, mark_of
 from serai.report.paper import scenario_of
 from serai.report.reproduction import HIT, MISSED, NEAR, Reproduction, evidence
@@ -33,7 +33,7 @@ from serai.report.results import Case
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text, to_markdown, to_text
 from serai.report.wording import scale_of, signed_percent, three_digits
-from serai.statistics import Estimate
+from serai.sweep.plan import Plan, cell_id, join_plans, plan_comparison
 
 _WIDTH: Final = 80
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}

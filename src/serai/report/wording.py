@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from serai.statistics import Estimate
+from serai.core.statistics import Estimate
 
 _SHORT: Final = {
     "delivery_ratio": "delivered",

@@ -11,11 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from serai.errors import BadScenario, Problem
-from serai.protocols import PROTOCOLS
-from serai.scenario.kinds import kind_of
+from serai.core.errors import BadScenario, Problem
+from serai.scenario.catalogue import Catalogue
 from serai.scenario.locate import KeyPath, Place, Span, locate
-from serai.scenario.section import Scenario
+from serai.scenario.section import Scenario, known_keys
 from serai.scenario.wording import bad_protocol, dotted, in_words, unknown_key, value_at
 
 
@@ -82,7 +81,9 @@ class Sources:
         return Span(start, start + part[1])
 
 
-def validated(raw: Mapping[str, Any], sources: Sources, found: Iterable[Problem] = ()) -> Scenario:
+def validated(
+    raw: Mapping[str, Any], sources: Sources, catalogue: Catalogue, found: Iterable[Problem] = ()
+) -> Scenario:
     """The scenario that the TOML data says, or else a BadScenario with its problems and those already found.
 
     What is wrong in one value hides what is wrong between others. So what was found wrong is taken out and
@@ -94,9 +95,9 @@ def validated(raw: Mapping[str, Any], sources: Sources, found: Iterable[Problem]
     scenario = None
     while scenario is None:
         try:
-            scenario = kind_of(rest).model_validate(rest, strict=True)
+            scenario = catalogue.described_by(rest).model_validate(rest, strict=True)
         except ValidationError as error:
-            complaints = [_Complaint(details, rest) for details in error.errors(include_url=False)]
+            complaints = [_Complaint(details, rest, catalogue) for details in error.errors(include_url=False)]
             problems += [c.problem(sources) for c in complaints if not c.depends_on(removed)]
             taken_out = [_take_out(rest, c, removed) for c in complaints]
             if not any(taken_out):
@@ -132,13 +133,14 @@ def _is_in(data: Mapping[str, Any], path: KeyPath) -> bool:
 class _Complaint:
     """One error of the validator, in terms of the TOML data it was about."""
 
-    def __init__(self, details: ErrorDetails, data: Mapping[str, Any]) -> None:
+    def __init__(self, details: ErrorDetails, data: Mapping[str, Any], catalogue: Catalogue) -> None:
         self.kind = details["type"]
         self.said = details["msg"]
         self.context: dict[str, Any] = details.get("ctx") or {}
         self.data = data
+        self.catalogue = catalogue
         location = details["loc"]
-        if location[0] == "protocol" and location[1:2] and location[1] in list(PROTOCOLS):
+        if location[0] == "protocol" and location[1:2] and location[1] in list(catalogue.protocols):
             location = (*location[:1], *location[2:])  # inside the settings the validator names their protocol, too
         self.path = self._written(location)
         clashing = [tuple(key.split(".")) for key in self.context.get("keys", ())]
@@ -165,12 +167,13 @@ class _Complaint:
         if self.kind == "clash":
             return self._clash(sources)
         if self.kind == "extra_forbidden":
-            return sources.problem(self.path, unknown_key(self.path, self.data), at_key=True)
+            return sources.problem(self.path, unknown_key(self.path, self.data, self.catalogue), at_key=True)
         if self.path == ("protocol",):
             table = self.data["protocol"]
             path = ("protocol", "name") if isinstance(table, dict) else self.path
-            return sources.problem(path, bad_protocol(table))
-        return sources.problem(self.path, in_words(self.kind, self.said, self.context, self.path, self.data))
+            return sources.problem(path, bad_protocol(table, self.catalogue))
+        known = known_keys(self.catalogue.described_by(self.data))
+        return sources.problem(self.path, in_words(self.kind, self.said, self.context, self.path, self.data, known))
 
     def _clash(self, sources: Sources) -> Problem:
         """Points at the first of the clashing keys that the user wrote, rather than at a default."""

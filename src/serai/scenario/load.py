@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from serai.errors import BadInput, BadScenario, Problem, did_you_mean
-from serai.protocols import PROTOCOLS
+from serai.core.errors import BadInput, BadScenario, Problem, did_you_mean
+from serai.scenario.catalogue import Catalogue
 from serai.scenario.diagnostics import Sources, validated
-from serai.scenario.kinds import kind_of
-from serai.scenario.section import DEFAULT_PROTOCOL, Scenario, check_protocol, switch_protocol
+from serai.scenario.section import DEFAULT_PROTOCOL, Scenario, switch_protocol
 from serai.scenario.wording import dotted, value_at
 
 Overrides = Sequence[str] | Mapping[str, Any]
@@ -34,29 +33,33 @@ def builtin_text(name: str) -> str:
     return (resources.files("serai.scenario") / "builtin" / f"{name}.toml").read_text("utf-8")
 
 
-def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
+def load(catalogue: Catalogue, source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
     """The scenario of a TOML file or of a built-in name, under another protocol if given, then with changes.
 
     A change is `dotted.key=value` as on the command line, or an item of a mapping: `{"protocol.alpha": 10}`.
     """
     if isinstance(source, str) and source in builtin_names():
-        draft, folder = _Draft(builtin_text(source), f"{source}.toml (built-in)", source), Path()
+        draft, folder = _Draft(catalogue, builtin_text(source), f"{source}.toml (built-in)", source), Path()
     else:
         path = _existing(source)
-        draft, folder = _Draft(_read(path), str(source), path.stem), path.parent
+        draft, folder = _Draft(catalogue, _read(path), str(source), path.stem), path.parent
     draft.change(overrides, protocol)
     draft.place_files(folder)
     return draft.scenario()
 
 
-def parse_scenario(
-    text: str, source: str = "scenario.toml", overrides: Overrides = (), protocol: str | None = None
+def parse(
+    catalogue: Catalogue,
+    text: str,
+    source: str = "scenario.toml",
+    overrides: Overrides = (),
+    protocol: str | None = None,
 ) -> Scenario:
     """The scenario that a TOML text says; messages call the text `source`.
 
-    Unlike `load_scenario` this does not ask for the files that it names, which may have gone since.
+    Unlike `load` this does not ask for the files that it names, which may have gone since.
     """
-    draft = _Draft(text, source, "scenario")
+    draft = _Draft(catalogue, text, source, "scenario")
     draft.change(overrides, protocol)
     return draft.scenario()
 
@@ -72,7 +75,8 @@ class _Change(NamedTuple):
 class _Draft:
     """A scenario on its way: the TOML data, where it came from, and the problems found so far."""
 
-    def __init__(self, text: str, source: str, name: str) -> None:
+    def __init__(self, catalogue: Catalogue, text: str, source: str, name: str) -> None:
+        self.catalogue = catalogue
         self.sources = Sources(source, text)
         self.data = _toml_data(self.sources)
         self.data.setdefault("name", name)
@@ -80,11 +84,11 @@ class _Draft:
 
     def change(self, overrides: Overrides, protocol: str | None) -> None:
         """Switch to the protocol, then put the changes in; one of them may name a protocol, too."""
-        if protocol is not None and protocol not in PROTOCOLS:
-            raise BadInput(f'unknown protocol "{protocol}"; {did_you_mean(protocol, PROTOCOLS)}')
+        if protocol is not None:
+            self.catalogue.check_protocol(protocol)
         changes = self._changes(overrides)
         for change in changes:
-            if change.path == ("protocol", "name") and change.value in list(PROTOCOLS):
+            if change.path == ("protocol", "name") and change.value in list(self.catalogue.protocols):
                 protocol = change.value
         self._switch(protocol)
         for change in changes:
@@ -92,7 +96,7 @@ class _Draft:
 
     def place_files(self, folder: Path) -> None:
         """Take the files that are named by relative paths as seen from `folder`, and see that they are there."""
-        for key in kind_of(self.data).FILES:
+        for key in self.catalogue.described_by(self.data).FILES:
             table = value_at(self.data, key[:-1])
             file = table.get(key[-1]) if isinstance(table, dict) else None
             if not isinstance(file, str | Path) or not str(file):
@@ -104,21 +108,23 @@ class _Draft:
 
     def scenario(self) -> Scenario:
         """The scenario, or else all its problems at once."""
-        return validated(self.data, self.sources, self.problems)
+        return validated(self.data, self.sources, self.catalogue, self.problems)
 
     def _switch(self, name: str | None) -> None:
         """Put the settings of protocol `name`, if given, in place of those of the protocol that is there."""
         table = self.data.setdefault("protocol", {})
         old = table.setdefault("name", name or DEFAULT_PROTOCOL) if isinstance(table, dict) else None
-        if name is None or name == old or old not in list(PROTOCOLS):
+        if name is None or name == old or old not in list(self.catalogue.protocols):
             return
-        check_protocol(name, PROTOCOLS[old].network)
+        self.catalogue.check_protocol(name, self.catalogue.scenario_of(old))
         try:
-            settings = PROTOCOLS[old].settings.model_validate(table, strict=True)
+            settings = self.catalogue.protocols[old].settings.model_validate(table, strict=True)
         except ValidationError:
             self.scenario()  # raises: what was written has to be right before it can be changed
             return
-        kept = switch_protocol(settings, name).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        kept = switch_protocol(settings, self.catalogue.protocols[name]).model_dump(
+            mode="json", by_alias=True, exclude_defaults=True
+        )
         self.data["protocol"] = {"name": name} | kept
 
     def _changes(self, overrides: Overrides) -> list[_Change]:

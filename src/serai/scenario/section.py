@@ -24,10 +24,10 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from serai.content import Attribute, attribute_problems, parse_template
-from serai.errors import BadInput, BadSubscription, did_you_mean
-from serai.protocols import PROTOCOLS, protocols_of
-from serai.units import JoulesPerBit, JoulesPerBitM2, JoulesPerBitM4
+from serai.core.content import Attribute, attribute_problems, parse_template
+from serai.core.errors import BadInput, BadSubscription, did_you_mean
+from serai.core.units import JoulesPerBit, JoulesPerBitM2, JoulesPerBitM4
+from serai.scenario.protocol import Protocol, Protocols
 
 DEFAULT_PROTOCOL = "ced"
 _MOST_ATTRIBUTES = 16
@@ -107,6 +107,31 @@ AttributesOfEvents = Annotated[tuple[Attribute, ...], _AttributeTables()]
 """A table of attributes: named numbers with their domains."""
 
 
+def _columns_and_rows(value: object) -> object:
+    pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
+    if len(pair) != 2 or any(type(count) is not int for count in pair):
+        raise PydanticCustomError("cells", "expected a number such as 15, or columns and rows such as [15, 12]")
+    if min(pair) < 1:
+        raise PydanticCustomError("cells", "at least one column and one row are needed")
+    return pair
+
+
+Cells = Annotated[
+    tuple[int, int],
+    BeforeValidator(_columns_and_rows),
+    PlainSerializer(lambda cells: cells[0] if cells[0] == cells[1] else list(cells), when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2},
+            ]
+        }
+    ),
+]
+"""Columns and rows of a grid, or one number for both."""
+
+
 def _path(value: object) -> object:
     return Path(value) if isinstance(value, str) and value else value
 
@@ -181,11 +206,11 @@ class SweepTable(Section):
 class AnyProtocol:
     """Marks the field whose type is the `Settings` of the protocol that `name` says, one of a kind of network."""
 
-    def __init__(self, network: str) -> None:
-        self.network = network
+    def __init__(self, protocols: Protocols) -> None:
+        self.protocols = protocols
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {name: handler.generate_schema(PROTOCOLS[name].settings) for name in protocols_of(self.network)}
+        choices = {name: handler.generate_schema(protocol.settings) for name, protocol in self.protocols.items()}
         return core_schema.tagged_union_schema(choices, discriminator="name")
 
 
@@ -193,6 +218,8 @@ class Scenario(Section):
     """One whole experiment, but for the seed. Each kind of network has its own tables."""
 
     network: ClassVar[str]
+    PROTOCOLS: ClassVar[Protocols]
+    """The protocols that run on this kind of network."""
     FILES: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Keys that name files; a relative path there starts at the folder of the scenario."""
 
@@ -204,7 +231,10 @@ class Scenario(Section):
 
     def with_protocol(self, name: str) -> Self:
         """The same scenario under another protocol, which gets the settings that `switch_protocol` keeps."""
-        return self.model_copy(update={"protocol": switch_protocol(self.protocol, name)})
+        if name not in self.PROTOCOLS:
+            meant = did_you_mean(name, self.PROTOCOLS)
+            raise BadInput(f'unknown protocol "{name}" for this kind of network ({self.network}); {meant}')
+        return self.model_copy(update={"protocol": switch_protocol(self.protocol, self.PROTOCOLS[name])})
 
     def in_one_line(self) -> str:
         """What stands where, who moves, for how long."""
@@ -215,17 +245,16 @@ class Scenario(Section):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def switch_protocol(settings: Any, name: str) -> BaseModel:
-    """The settings of protocol `name`; what differs from its default in `settings` is kept if it has it too.
+def switch_protocol(settings: Any, protocol: Protocol) -> BaseModel:
+    """The settings of another protocol; what differs from its default in `settings` is kept if it has it too.
 
     A value that only repeats its default says nothing about a protocol whose default may be another one.
     """
-    check_protocol(name, PROTOCOLS[settings.name].network)
-    new = PROTOCOLS[name].settings
+    new = protocol.settings
     if isinstance(settings, new):
         return settings
     changed = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    kept: dict[str, object] = {"name": name}
+    kept: dict[str, object] = {"name": protocol.name}
     for key, value in changed.items():
         try:
             new.model_validate(kept | {key: value}, strict=True)
@@ -233,18 +262,6 @@ def switch_protocol(settings: Any, name: str) -> BaseModel:
             continue  # no such setting there, or no such value
         kept[key] = value
     return new.model_validate(kept, strict=True)
-
-
-def check_protocol(name: str, network: str) -> None:
-    """Complain about a protocol that does not exist, or that runs on another kind of network."""
-    if name not in PROTOCOLS:
-        raise BadInput(f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
-    if PROTOCOLS[name].network != network:
-        here = ", ".join(protocols_of(network))
-        raise BadInput(
-            f'protocol "{name}" runs on networks of another kind ({PROTOCOLS[name].network}) than this scenario'
-            f" describes ({network}); here you can use: {here}"
-        )
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -259,8 +276,8 @@ def known_keys(kind: type[Scenario], protocols: Iterable[str] | None = None) -> 
         for key, field in keys_of(kind).items()
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
     ]
-    names = protocols_of(kind.network) if protocols is None else protocols
-    tables += [("protocol", PROTOCOLS[name].settings) for name in names]
+    names = kind.PROTOCOLS if protocols is None else protocols
+    tables += [("protocol", kind.PROTOCOLS[name].settings) for name in names]
     known = keys_of(kind)
     for table, model in tables:
         known |= {f"{table}.{key}": field for key, field in keys_of(model).items()}

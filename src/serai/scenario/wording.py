@@ -8,12 +8,11 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from serai.errors import did_you_mean, nearest
-from serai.protocols import PROTOCOLS
-from serai.scenario.kinds import kind_of
+from serai.core.errors import did_you_mean, nearest
+from serai.core.units import Quantity
+from serai.scenario.catalogue import Catalogue
 from serai.scenario.locate import KeyPath
-from serai.scenario.section import AttributeTable, SweepTable, keys_of, known_keys
-from serai.units import Quantity
+from serai.scenario.section import AttributeTable, Scenario, SweepTable, keys_of, known_keys
 
 # Words of the papers, and of other simulators, for what is called otherwise here.
 _ALSO_CALLED = {
@@ -47,9 +46,16 @@ def value_at(data: Any, path: KeyPath) -> Any:
     return data
 
 
-def in_words(kind: str, said: str, context: Mapping[str, Any], path: KeyPath, data: Mapping[str, Any]) -> str:
+def in_words(
+    kind: str,
+    said: str,
+    context: Mapping[str, Any],
+    path: KeyPath,
+    data: Mapping[str, Any],
+    known: Mapping[str, FieldInfo],
+) -> str:
     """What is wrong with the value at `path`, given the validator's error; else the validator's own words."""
-    value, field = value_at(data, path), known_keys(kind_of(data)).get(dotted(path))
+    value, field = value_at(data, path), known.get(dotted(path))
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
         return f"must be {words} {_with_unit(field, context[limit])}"
@@ -101,40 +107,41 @@ def _table_example(path: KeyPath) -> str:
     return '{kind = "real", low = 0, high = 10}' if inside_attributes else f"[{dotted(path)}]"
 
 
-def bad_protocol(table: object) -> str:
+def bad_protocol(table: object, catalogue: Catalogue) -> str:
     """What is wrong with what stands under `protocol` when no protocol can be told from it."""
     if not isinstance(table, dict):
         return 'expected a table: [protocol] with name = "ced"'
     name = table.get("name")
     if isinstance(name, str):
-        return f'unknown protocol "{name}"; {did_you_mean(name, PROTOCOLS)}'
-    return f"expected one of: {', '.join(PROTOCOLS)}"
+        return f'unknown protocol "{name}"; {did_you_mean(name, catalogue.protocols)}'
+    return f"expected one of: {', '.join(catalogue.protocols)}"
 
 
-def unknown_key(path: KeyPath, data: Mapping[str, Any]) -> str:
+def unknown_key(path: KeyPath, data: Mapping[str, Any], catalogue: Catalogue) -> str:
     """What is said about a key that does not exist: whose it is, or what was probably meant."""
     key, table = str(path[-1]), path[:-1]
     if table == ("protocol",):
         name = data["protocol"]["name"]
-        owners = [other for other, protocol in PROTOCOLS.items() if key in keys_of(protocol.settings)]
+        owners = [other for other, protocol in catalogue.protocols.items() if key in keys_of(protocol.settings)]
         if owners:
             return f"a setting of {' and '.join(owners)}, not of {name}"
-    siblings = _keys_in(table, data)
-    return f"unknown key; {_meant(key, siblings, known_keys(kind_of(data))) or 'one of: ' + ', '.join(siblings)}"
+    kind = catalogue.described_by(data)
+    siblings = _keys_in(table, data, kind)
+    return f"unknown key; {_meant(key, siblings, known_keys(kind)) or 'one of: ' + ', '.join(siblings)}"
 
 
-def _keys_in(table: KeyPath, data: Mapping[str, Any]) -> list[str]:
+def _keys_in(table: KeyPath, data: Mapping[str, Any], kind: type[Scenario]) -> list[str]:
     """The keys that a table can have."""
     if not table:
-        return list(keys_of(kind_of(data)))
+        return list(keys_of(kind))
     if table == ("protocol",):
-        return list(keys_of(PROTOCOLS[data["protocol"]["name"]].settings))
+        return list(keys_of(kind.PROTOCOLS[data["protocol"]["name"]].settings))
     if table[:2] == ("events", "attributes"):
         return list(keys_of(AttributeTable))
     if table == ("sweep",):
         return list(keys_of(SweepTable))
     prefix = f"{dotted(table)}."
-    return [known.removeprefix(prefix) for known in known_keys(kind_of(data)) if known.startswith(prefix)]
+    return [known.removeprefix(prefix) for known in known_keys(kind) if known.startswith(prefix)]
 
 
 def _meant(key: str, siblings: list[str], everywhere: Mapping[str, FieldInfo]) -> str | None:

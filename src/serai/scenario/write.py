@@ -10,9 +10,8 @@ from typing import Any, Union
 
 from pydantic import TypeAdapter
 
-from serai.protocols import protocols_of
-from serai.scenario.kinds import SCENARIOS
-from serai.scenario.load import builtin_text, parse_scenario
+from serai.scenario.catalogue import Catalogue
+from serai.scenario.load import builtin_text, parse
 from serai.scenario.section import Scenario, known_keys
 
 
@@ -21,22 +20,22 @@ def to_toml(scenario: Scenario) -> str:
     return "\n".join(_lines(_data(scenario), {})) + "\n"
 
 
-def new_scenario_text(name: str = "field") -> str:
+def starting_text(catalogue: Catalogue, name: str) -> str:
     """A scenario file to start from: all that the built-in scenario `name` says, each key explained."""
-    scenario = parse_scenario(builtin_text(name))
+    scenario = parse(catalogue, builtin_text(name))
     data = _data(scenario) | {"title": f"My own scenario, begun as {name}"}
     del data["name"]  # the name of the new file will do
     notes = {
         key: field.description or _first_line(field.annotation)
         for key, field in known_keys(type(scenario), [scenario.protocol.name]).items()
-    } | {"protocol.name": f"One of: {', '.join(protocols_of(scenario.network))}."}
+    } | {"protocol.name": f"One of: {', '.join(scenario.PROTOCOLS)}."}
     return "\n".join(_lines(data, notes)) + "\n"
 
 
-def scenario_schema() -> dict[str, Any]:
+def json_schema(catalogue: Catalogue) -> dict[str, Any]:
     """The JSON Schema of scenario files, for editors that complete and check TOML."""
     # As written, not as validated: there the default of a quantity is a text with its unit.
-    kinds: TypeAdapter[Any] = TypeAdapter(Union[tuple(SCENARIOS.values())])  # type: ignore[arg-type]  # noqa: UP007
+    kinds: TypeAdapter[Any] = TypeAdapter(Union[catalogue.scenarios])  # type: ignore[arg-type]  # noqa: UP007
     schema = kinds.json_schema(by_alias=True, mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "serai scenario"}
 

@@ -1,456 +1,407 @@
-"""Who is within reach of whom, and when: by cells (the field protocols) or by radio range.
+"""When nodes that move are within radio range of each other: exact times, or as a simulator of ticks sees them.
 
-Positions are looked at once per slot (whole seconds) for cells; by range the times are exact.
+Time is cut into windows, so short that a node hardly moves further than the radio reaches. In each window
+only nodes whose boxes (all that they pass through) come near are compared, and those exactly: between two
+turning points both move on straight lines, so the moments at which they come within range and lose each other
+are the roots of a quadratic. The length of a window changes how long the search takes and nothing else.
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
-from serai.errors import BadInput
-from serai.world.field import (
-    CellIndex,
-    Communities,
-    Floats,
-    Grid,
-    Numbers,
-    cell_at,
-    index_by_cell,
-    nodes_near,
-)
+from serai.core.errors import BadInput
+from serai.core.jit import kernel, rule, step
+from serai.world.grid import Floats, Numbers
 from serai.world.mobility import Tracks
+from serai.world.visits import with_room, within_range
 
-Reach = Literal["touching", "same-cell"]
-
-_Line = tuple[float, float, float, float]  # x0, y0, x1, y1
-
-_RINGS = {"touching": 1, "same-cell": 0}
+_MOST_CELLS = 64  # a box over more cells than this is compared with everybody's instead
+_REACHES_PER_WINDOW = 1.0  # how far the mean node moves in a window, in radio ranges
 
 
-class Visits(NamedTuple):
-    """When a subscriber's cell or segment changed, by (slot, subscriber); in slot 0 that of everybody does.
+class Meetings(NamedTuple):
+    """Contacts between nodes by (up, a, b), a < b; each lasts from `up_s` up to, but not including, `down_s`."""
 
-    A segment is named by its first point in `Tracks`; the one after the last point is a pause.
-    """
+    a: Numbers
+    b: Numbers
+    up_s: Floats
+    down_s: Floats
 
-    slot: Numbers
-    subscriber: Numbers
-    cell: Numbers
-    segment: Numbers
-    moving: NDArray[np.uint8]  # 1 on a leg, 0 in a pause
-    x: Floats  # position at the slot
-    y: Floats
+    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Meetings":
+        """Only these contacts, in this order."""
+        return Meetings(self.a[rows], self.b[rows], self.up_s[rows], self.down_s[rows])
 
 
-class Contacts(NamedTuple):
-    """When a sensor is within reach of a subscriber, by (start, subscriber, sensor); `end_s` is exclusive."""
+class Journeys(NamedTuple):
+    """Where nodes are over time, as far as anybody knows."""
 
-    subscriber: Numbers
-    sensor: Numbers
-    start_s: NDArray[np.int32] | Floats
-    end_s: NDArray[np.int32] | Floats
-
-
-class CommunityContacts(NamedTuple):
-    """When any sensor of a community is within reach of a subscriber, by (start, subscriber, community)."""
-
-    subscriber: Numbers
-    community: Numbers
-    start_s: Numbers
-    end_s: Numbers
+    tracks: Tracks
+    gap_s: float = math.inf  # between points further apart in time than this a node is nowhere
+    stays: bool = True  # before its first and after its last point: there, or else nowhere
 
 
-@rule
-def position_at(tracks: Tracks, subscriber: int, segment: int, time_s: float) -> tuple[float, float]:
-    """Where a subscriber is at a time on a segment of its track; never off that segment."""
-    x0, y0 = tracks.x_m[segment], tracks.y_m[segment]
-    after = segment + 1
-    if after == tracks.start[subscriber + 1] or tracks.time_s[after] <= tracks.time_s[segment]:
-        return x0, y0
-    x1, y1 = tracks.x_m[after], tracks.y_m[after]
-    begin = tracks.time_s[segment]
-    fraction = min(max((time_s - begin) / (tracks.time_s[after] - begin), 0.0), 1.0)
-    x = min(max(x0 + (x1 - x0) * fraction, min(x0, x1)), max(x0, x1))
-    y = min(max(y0 + (y1 - y0) * fraction, min(y0, y1)), max(y0, y1))
-    return x, y
-
-
-@rule
-def is_leg(tracks: Tracks, subscriber: int, segment: int) -> bool:
-    """Whether a segment leads somewhere else; otherwise it is a pause."""
-    after = segment + 1
-    if after == tracks.start[subscriber + 1]:
-        return False
-    return bool(tracks.x_m[segment] != tracks.x_m[after] or tracks.y_m[segment] != tracks.y_m[after])
-
-
-@rule
-def path_cells(x0: float, y0: float, x1: float, y1: float, grid: Grid, cells: Numbers) -> int:
-    """Put into `cells`, in order, every cell with a point of the line from (x0, y0) to (x1, y1); how many.
-
-    The ends fix how many columns and rows are to be crossed, so rounding can at most swap two crossings that
-    lie (nearly) in one corner: the walk always ends, in the right cell. `cells` has room for columns + rows.
-    """
-    cell_width, cell_height = grid.width_m / grid.columns, grid.height_m / grid.rows
-    first, last = cell_at(grid, x0, y0), cell_at(grid, x1, y1)
-    column, row = first % grid.columns, first // grid.columns
-    columns_left, rows_left = abs(last % grid.columns - column), abs(last // grid.columns - row)
-    right, up = x1 > x0, y1 > y0
-    cells[0] = first
-    count = 1
-    while columns_left > 0 or rows_left > 0:
-        # How far to the next column and row, each times the other's side of the slope: nothing is divided.
-        to_column = ((column + 1) * cell_width - x0 if right else x0 - column * cell_width) * abs(y1 - y0)
-        to_row = ((row + 1) * cell_height - y0 if up else y0 - row * cell_height) * abs(x1 - x0)
-        cross_column = rows_left == 0 or (columns_left > 0 and to_column <= to_row)
-        cross_row = columns_left == 0 or (rows_left > 0 and to_row <= to_column)
-        if cross_column and cross_row and right != up:
-            # A cell owns its left and lower edges, so a corner belongs to the cell on its upper right: a line
-            # that falls to the right or rises to the left passes through that one.
-            cross_column, cross_row = right, up
-        if cross_column:
-            column += 1 if right else -1
-            columns_left -= 1
-        if cross_row:
-            row += 1 if up else -1
-            rows_left -= 1
-        cells[count] = row * grid.columns + column
-        count += 1
-    return count
-
-
-def visits_of(tracks: Tracks, grid: Grid, slots: int) -> Visits:
-    """Which cell every subscriber is in, and on which segment, from slot 0 to `slots` - 1; changes only."""
-    plain = grid.as_floats()
-    tracks = tracks.writable()
-    by_subscriber = _empty_visits(_most_visits(tracks, plain))
-    count = _find_visits(tracks, plain, slots, by_subscriber)
-    visits = _empty_visits(count)
-    _sort_visits(by_subscriber, slots, visits)
-    return visits
-
-
-def _empty_visits(count: int) -> Visits:
-    """Room for so many visits."""
-    slot, subscriber, cell, segment = np.empty((4, count), np.int32)
-    x, y = np.empty((2, count))
-    return Visits(slot, subscriber, cell, segment, np.empty(count, np.uint8), x, y)
-
-
-@kernel
-def _most_visits(tracks: Tracks, grid: Grid) -> int:
-    """How many visits there can be: one per segment, and one per column or row that it crosses."""
-    most = tracks.time_s.size
-    for point in range(tracks.time_s.size - 1):
-        here = cell_at(grid, tracks.x_m[point], tracks.y_m[point])
-        there = cell_at(grid, tracks.x_m[point + 1], tracks.y_m[point + 1])
-        most += abs(there // grid.columns - here // grid.columns)
-        most += abs(there % grid.columns - here % grid.columns)
-    return most
-
-
-@kernel
-def _find_visits(tracks: Tracks, grid: Grid, slots: int, visits: Visits) -> int:
-    """Write down the visits of one subscriber after the other; how many."""
-    count = 0
-    for subscriber in range(tracks.start.size - 1):
-        first, end = tracks.start[subscriber], tracks.start[subscriber + 1]
-        for segment in range(first, end):
-            slot = 0 if segment == first else _slot_at(tracks.time_s[segment], slots)
-            last = slots if segment == end - 1 else _slot_at(tracks.time_s[segment + 1], slots)
-            moving = is_leg(tracks, subscriber, segment)
-            if not moving:
-                last = min(last, slot + 1)  # nothing changes in a pause
-            seen = -1
-            while slot < last:
-                x, y = position_at(tracks, subscriber, segment, slot)
-                cell = cell_at(grid, x, y)
-                if cell != seen:
-                    visits.slot[count], visits.subscriber[count] = slot, subscriber
-                    visits.cell[count], visits.segment[count] = cell, segment
-                    visits.moving[count], visits.x[count], visits.y[count] = moving, x, y
-                    count += 1
-                    seen = cell
-                slot += 1
-    return count
-
-
-@rule
-def _slot_at(time_s: float, slots: int) -> int:
-    """The first slot at or after a time, at most `slots`."""
-    if time_s >= slots:
-        return slots
-    return max(math.ceil(time_s), 0)
-
-
-@kernel
-def _sort_visits(found: Visits, slots: int, visits: Visits) -> None:
-    """Copy visits found subscriber by subscriber in order of (slot, subscriber)."""
-    place = np.zeros(slots + 1, np.int64)
-    for row in range(visits.slot.size):
-        place[found.slot[row] + 1] += 1
-    place = np.cumsum(place)
-    for row in range(visits.slot.size):
-        to = place[found.slot[row]]
-        place[found.slot[row]] += 1
-        visits.slot[to], visits.subscriber[to] = found.slot[row], found.subscriber[row]
-        visits.cell[to], visits.segment[to] = found.cell[row], found.segment[row]
-        visits.moving[to], visits.x[to], visits.y[to] = found.moving[row], found.x[row], found.y[row]
-
-
-def contacts_by_cell(
-    visits: Visits,
-    grid: Grid,
-    sensor_cells: Numbers,
-    slots: int,
-    reach: Reach = "touching",
-    silent_while_pausing: bool = False,
-) -> Contacts:
-    """When each sensor's cell touches (or is) a subscriber's; with `silent_while_pausing`, on legs only."""
-    index = index_by_cell(sensor_cells)
-    return Contacts(*_contact_rows(visits, grid, index, slots, _RINGS[reach], silent_while_pausing))
-
-
-def community_contacts(
-    visits: Visits,
-    grid: Grid,
-    sensor_cells: Numbers,
-    communities: Communities,
-    slots: int,
-    silent_while_pausing: bool = False,
-) -> CommunityContacts:
-    """When each community is within reach of a subscriber: at least one of its sensors touches it."""
-    index = index_by_cell(sensor_cells)
-    owners = CellIndex(index.cells, communities.of_sensor[index.nodes])
-    return CommunityContacts(*_contact_rows(visits, grid, owners, slots, 1, silent_while_pausing))
-
-
-def _contact_rows(
-    visits: Visits, grid: Grid, index: CellIndex, slots: int, rings: int, silent: bool
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Subscriber, node, start and end of every contact, by (start, subscriber, node)."""
-    in_time = int(np.searchsorted(visits.slot, slots))
-    by_subscriber = np.argsort(visits.subscriber[:in_time], kind="stable")
-    rows = _find_cell_contacts(visits, by_subscriber, index, grid.as_floats(), (slots, rings, silent))
-    subscriber, node, start, end = rows[order_of_rows(rows[:, 2], rows[:, 0], rows[:, 1])].T.copy()
-    return subscriber, node, start, end
-
-
-def order_of_rows(first: Numbers, second: Numbers, third: Numbers) -> NDArray[np.int64]:
-    """The order of rows by three columns of whole numbers, joined into one number: faster than lexsort."""
-    key = first.astype(np.int64)
-    for column in (second, third):
-        key = key * (int(column.max(initial=0)) + 1) + column
-    return np.argsort(key)
-
-
-class _Running(NamedTuple):
-    """Contacts of one subscriber that have not ended yet, by node."""
-
-    opened: Numbers  # the slot in which it began; -1 if there is none
-    reached: Numbers  # the last visit that had the node within reach
-    nodes: Numbers  # those with a running contact
-
-
-@kernel
-def _find_cell_contacts(
-    visits: Visits,
-    by_subscriber: NDArray[np.int64],
-    index: CellIndex,
-    grid: Grid,
-    options: tuple[int, int, bool],
-) -> Numbers:
-    """Rows subscriber, node, start, end, as contacts end; a node may stand in the index more than once."""
-    slots, rings, silent = options
-    nodes = int(index.nodes.max()) + 1 if index.nodes.size > 0 else 0
-    running = _Running(np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), np.empty(nodes, np.int32))
-    near = np.empty(index.nodes.size, np.int32)
-    rows = np.empty((1024, 4), np.int32)
-    count = going_on = 0
-    for place in range(by_subscriber.size):
-        visit = int(by_subscriber[place])
-        subscriber, slot = int(visits.subscriber[visit]), int(visits.slot[visit])
-        if visits.moving[visit] or not silent:
-            in_reach = nodes_near(index, grid, int(visits.cell[visit]), rings, near)
-            going_on = _begin_contacts(running, going_on, near[:in_reach], visit, slot)
-        rows, count, going_on = _end_contacts(running, going_on, visit, subscriber, slot, rows, count)
-        if place + 1 == by_subscriber.size or visits.subscriber[by_subscriber[place + 1]] != subscriber:
-            rows, count, going_on = _end_contacts(running, going_on, -1, subscriber, slots, rows, count)
-    return rows[:count]
-
-
-@rule
-def _begin_contacts(running: _Running, going_on: int, near: Numbers, visit: int, slot: int) -> int:
-    """Note which nodes a visit has within reach, and begin contacts with the new ones; how many go on now."""
-    for node in near:
-        running.reached[node] = visit
-        if running.opened[node] < 0:
-            running.opened[node] = slot
-            running.nodes[going_on] = node
-            going_on += 1
-    return going_on
-
-
-@rule
-def _end_contacts(
-    running: _Running, going_on: int, visit: int, subscriber: int, slot: int, rows: Numbers, count: int
-) -> tuple[Numbers, int, int]:
-    """End contacts that a visit has no longer within reach (-1: all); the table, its rows, how many go on."""
-    kept = 0
-    for i in range(going_on):
-        node = running.nodes[i]
-        if running.reached[node] == visit:
-            running.nodes[kept] = node
-            kept += 1
-            continue
-        rows = with_room(rows, count)
-        rows[count, 0], rows[count, 1] = subscriber, node
-        rows[count, 2], rows[count, 3] = running.opened[node], slot
-        count += 1
-        running.opened[node] = -1
-    return rows, count, kept
-
-
-@rule
-def with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
-    """The same table, or one twice as long if `count` rows fill it."""
-    if count < rows.shape[0]:
-        return rows
-    return np.concatenate((rows, rows))
-
-
-def contacts_by_range(tracks: Tracks, x_m: Floats, y_m: Floats, range_m: float, duration_s: float) -> Contacts:
-    """When each sensor is at most `range_m` away from a subscriber: exact times, from 0 to `duration_s`."""
+def meetings_by_range(journeys: Journeys, range_m: float, duration_s: float) -> Meetings:
+    """When any two nodes are at most `range_m` apart: exact times, from 0 to `duration_s`."""
     if not 0 < range_m < math.inf:
         raise BadInput(f"radio range {range_m} m: must be above 0")
-    if x_m.size == 0:
-        return Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
-    positions = np.column_stack((x_m, y_m)).astype(np.float64)
-    rows = _find_range_contacts(
-        tracks.writable(), _sort_into_buckets(positions, range_m), float(range_m), float(duration_s)
-    )
-    subscriber, sensor, start_s, end_s = rows[np.lexsort((rows[:, 1], rows[:, 0], rows[:, 2]))].T.copy()
-    return Contacts(subscriber.astype(np.int32), sensor.astype(np.int32), start_s, end_s)
+    if journeys.tracks.time_s.size == 0:
+        return no_meetings()
+    whole = Journeys(journeys.tracks.writable(), float(journeys.gap_s), bool(journeys.stays))
+    window_s = min(_window_s(whole, range_m), float(duration_s))
+    rows = _find_meetings(whole, float(range_m), float(duration_s), window_s)
+    rows = rows[rows[:, 3] > rows[:, 2]]
+    a, b = rows[:, :2].T.astype(np.int32)
+    return in_order(Meetings(a, b, rows[:, 2], rows[:, 3]))
 
 
-class _Buckets(NamedTuple):
-    """Sensors sorted into squares, to look them up by place."""
-
-    position: Floats  # [N, 2]
-    by_square: CellIndex
-    squares: Grid
-    left: float  # where the squares begin
-    bottom: float
+def no_meetings() -> Meetings:
+    """Nobody ever meets."""
+    return Meetings(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 
 
-def _sort_into_buckets(position: Floats, range_m: float) -> _Buckets:
-    """Sensors by squares no smaller than the radio range, and so large that few of them are empty."""
-    left, bottom = (float(least) for least in position.min(axis=0))
-    width, height = (float(extent) for extent in np.ptp(position, axis=0))
-    side = float(max(range_m, max(width, height) / math.ceil(math.sqrt(len(position)))))
-    columns, rows = int(width // side) + 1, int(height // side) + 1
-    squares = Grid(columns * side, rows * side, columns, rows)
-    index = index_by_cell(squares.cell_of(position[:, 0] - left, position[:, 1] - bottom))
-    return _Buckets(position, index, squares, left, bottom)
+def in_order(meetings: Meetings) -> Meetings:
+    """The same contacts by (up, a, b)."""
+    a, b, up_s, _ = meetings
+    order = np.argsort(up_s, kind="stable")
+    tie = np.zeros(up_s.size + 1, bool)
+    tie[1:-1] = up_s[order[1:]] == up_s[order[:-1]]
+    tied = np.flatnonzero(tie[1:] | tie[:-1])
+    among = order[tied]
+    order[tied] = among[np.lexsort((pair_of(a, b)[among], up_s[among]))]
+    return meetings.at(order)
+
+
+def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
+    """One number for each pair of nodes, in the order of (a, b)."""
+    return a.astype(np.int64) * (int(b.max(initial=0)) + 1) + b
+
+
+def merged(meetings: Meetings) -> Meetings:
+    """Contacts of the same two nodes that overlap or touch made one."""
+    by_pair = meetings.at(np.argsort(pair_of(meetings.a, meetings.b), kind="stable"))
+    return in_order(by_pair.at(slice(_merge_rows(*by_pair))))
+
+
+def at_ticks(meetings: Meetings, step_s: float, duration_s: float) -> Meetings:
+    """What a simulator sees that looks every `step_s`: up at the first tick within range, down at the first outside."""
+    first, last = np.ceil(meetings.up_s / step_s), np.floor(meetings.down_s / step_s)
+    seen = (first <= last) & (first * step_s < duration_s)
+    down_s = np.minimum((last[seen] + 1) * step_s, duration_s)
+    return merged(Meetings(meetings.a[seen], meetings.b[seen], first[seen] * step_s, down_s))
+
+
+def _window_s(journeys: Journeys, range_m: float) -> float:
+    """How long a window should be: until the mean node has moved about as far as the radio reaches."""
+    tracks = journeys.tracks
+    inner = np.ones(tracks.time_s.size - 1, bool)
+    inner[tracks.start[1:-1][(tracks.start[1:-1] > 0) & (tracks.start[1:-1] < tracks.time_s.size)] - 1] = False
+    spent_s = np.diff(tracks.time_s)
+    inner &= spent_s <= journeys.gap_s
+    moved_m = np.hypot(np.diff(tracks.x_m), np.diff(tracks.y_m))[inner].sum()
+    speed_mps = moved_m / max(spent_s[inner].sum(), 1e-9)
+    return float(_REACHES_PER_WINDOW * range_m / max(speed_mps, 1e-9))
 
 
 @kernel
-def _find_range_contacts(tracks: Tracks, sensors: _Buckets, range_m: float, duration_s: float) -> Floats:
-    """Rows subscriber, sensor, start, end, as contacts end."""
-    opened = np.full(sensors.position.shape[0], -1.0)  # when the contact began that goes on; -1 if none does
-    near = np.empty(sensors.position.shape[0], np.int32)
-    rows = np.empty((1024, 4))
+def _merge_rows(a: Numbers, b: Numbers, up_s: Floats, down_s: Floats) -> int:
+    """Merge rows that stand by (a, b, up), in place; how many are left."""
     count = 0
-    for subscriber in range(tracks.start.size - 1):
-        first, last = int(tracks.start[subscriber]), int(tracks.start[subscriber + 1]) - 1
-        for segment in range(first - 1, last + 1 if first <= last else first - 1):
-            line, begin_s, end_s = _segment(tracks, first, last, segment, duration_s)
-            if end_s <= 0.0 or end_s < begin_s or begin_s >= duration_s:
-                continue
-            for i in range(_sensors_along(line, sensors, range_m, near)):
-                sensor = near[i]
-                x, y = sensors.position[sensor, 0], sensors.position[sensor, 1]
-                enter, leave, stays = within_range(line, x, y, range_m)
-                if enter > leave:
-                    continue
-                if opened[sensor] < 0.0:
-                    opened[sensor] = max(begin_s + enter * (end_s - begin_s), 0.0)
-                if stays and end_s < duration_s:
-                    continue
-                lost_s = min(begin_s + leave * (end_s - begin_s), duration_s)
-                if lost_s > opened[sensor]:
-                    rows = with_room(rows, count)
-                    rows[count, 0], rows[count, 1] = subscriber, sensor
-                    rows[count, 2], rows[count, 3] = opened[sensor], lost_s
-                    count += 1
-                opened[sensor] = -1.0
-    return rows[:count]
-
-
-@rule
-def _segment(tracks: Tracks, first: int, last: int, segment: int, duration_s: float) -> tuple[_Line, float, float]:
-    """Line, begin and end of a segment; before its first point and after its last nobody moves."""
-    here, there = max(segment, first), min(segment + 1, last)
-    begin_s = 0.0 if segment < first else tracks.time_s[here]
-    end_s = duration_s if segment == last else tracks.time_s[there]
-    return (tracks.x_m[here], tracks.y_m[here], tracks.x_m[there], tracks.y_m[there]), begin_s, end_s
-
-
-@rule
-def _sensors_along(line: _Line, sensors: _Buckets, range_m: float, near: Numbers) -> int:
-    """Put into `near` all sensors that may come within range of a line; how many."""
-    x0, y0, x1, y1 = (
-        line[0] - sensors.left,
-        line[1] - sensors.bottom,
-        line[2] - sensors.left,
-        line[3] - sensors.bottom,
-    )
-    index, columns, rows = sensors.by_square, sensors.squares.columns, sensors.squares.rows
-    side = sensors.squares.width_m / columns
-    reach = range_m + 1e-6 * side  # rounding must not lose anybody
-    lowest, highest = math.floor((min(y0, y1) - reach) / side), math.floor((max(y0, y1) + reach) / side)
-    count = 0
-    for row in range(max(lowest, 0), min(highest, rows - 1) + 1):
-        # The part of the line that comes within reach of this row of squares, as shares of its length.
-        begin, end = 0.0, 1.0
-        if y0 != y1:
-            a, b = (row * side - reach - y0) / (y1 - y0), ((row + 1) * side + reach - y0) / (y1 - y0)
-            begin, end = max(min(a, b), 0.0), min(max(a, b), 1.0)
-        a, b = x0 + (x1 - x0) * begin, x0 + (x1 - x0) * end
-        leftmost, rightmost = math.floor((min(a, b) - reach) / side), math.floor((max(a, b) + reach) / side)
-        if rightmost < 0 or leftmost >= columns:
+    for row in range(a.size):
+        last = count - 1
+        if count > 0 and a[last] == a[row] and b[last] == b[row] and up_s[row] <= down_s[last]:
+            down_s[last] = max(down_s[last], down_s[row])
             continue
-        last = row * columns + min(rightmost, columns - 1)
-        place = np.searchsorted(index.cells, row * columns + max(leftmost, 0))
-        while place < index.cells.size and index.cells[place] <= last:
-            near[count] = index.nodes[place]
-            count += 1
-            place += 1
+        a[count], b[count], up_s[count], down_s[count] = a[row], b[row], up_s[row], down_s[row]
+        count += 1
     return count
 
 
-@rule
-def within_range(line: _Line, x: float, y: float, range_m: float) -> tuple[float, float, bool]:
-    """From which to which share of a line (x, y) is within range (1, 0: never), and whether it is at the end.
+class _Search(NamedTuple):
+    """The state of the search: for each node its segment at the start of the window, where it was then, its box."""
 
-    The ends are judged by their distance alone, so that two segments agree about the point they share.
-    """
-    x0, y0, x1, y1 = line[0] - x, line[1] - y, line[2] - x, line[3] - y
-    square = range_m * range_m
-    at_start, at_end = x0 * x0 + y0 * y0 <= square, x1 * x1 + y1 * y1 <= square
-    if at_start and at_end:
-        return 0.0, 1.0, True
-    # |start + share * (end - start)|^2 = range^2:  a share^2 + 2 b share + c = 0
-    dx, dy = x1 - x0, y1 - y0
-    a, b, c = dx * dx + dy * dy, x0 * dx + y0 * dy, x0 * x0 + y0 * y0 - square
-    root = math.sqrt(max(b * b - a * c, 0.0))
-    if at_start:
-        return 0.0, min(max((root - b) / a, 0.0), 1.0), False
-    if at_end:
-        return min(max((-root - b) / a, 0.0), 1.0), 1.0, True
-    if root == 0.0 or b >= 0.0 or -b >= a:
-        return 1.0, 0.0, False  # the nearest point of the line is an end, or is too far
-    return max((-root - b) / a, 0.0), min((root - b) / a, 1.0), False
+    segment: NDArray[np.int64]
+    x: Floats
+    y: Floats
+    here: NDArray[np.bool_]  # whether it was anywhere then
+    box: Floats  # [nodes, 4] left, bottom, right, top; left > right: nowhere in this window
+    newest: NDArray[np.int64]  # the row of the contact with a higher node that began last and goes on; -1
+
+
+class _Cells(NamedTuple):
+    """Boxes sorted into cells; those of cell c are nodes[start[c] : start[c + 1]], ascending."""
+
+    start: NDArray[np.int64]
+    nodes: Numbers
+    span: Numbers  # [nodes, 4] first column, first row, last column, last row; -1: in no cell
+    wide: Numbers  # nodes whose boxes are too large for cells
+    columns: int
+
+
+@kernel
+def _find_meetings(journeys: Journeys, range_m: float, duration_s: float, window_s: float) -> Floats:
+    """Rows a, b, up, down and (of use in the search only) the next running contact of a."""
+    tracks = journeys.tracks
+    count = tracks.start.size - 1
+    search = _Search(
+        tracks.start[:-1] - 1, np.empty(count), np.empty(count), np.zeros(count, np.bool_), np.empty((count, 4)),
+        np.full(count, -1, np.int64),
+    )  # fmt: skip
+    rows = np.empty((1024, 5))
+    found = 0
+    for window in range(math.ceil(duration_s / window_s)):
+        begin_s, end_s = window * window_s, min((window + 1) * window_s, duration_s)
+        for node in range(count):
+            _draw_box(journeys, search, node, begin_s, end_s)
+        for pair in _pairs_near(search.box, range_m):
+            rows, found = _compare(journeys, search, (pair[0], pair[1]), (begin_s, end_s, range_m), rows, found)
+        for node in range(count):
+            _move_on(journeys, search, node, end_s)
+    for row in range(found):
+        if rows[row, 3] < 0.0:
+            rows[row, 3] = duration_s
+    return rows[:found]
+
+
+@step
+def _segment_end(tracks: Tracks, node: int, segment: int) -> float:
+    """When a segment ends; the one before the first point is numbered one less than that point."""
+    return np.inf if segment + 1 >= tracks.start[node + 1] else tracks.time_s[segment + 1]
+
+
+@step
+def _is_here(journeys: Journeys, node: int, segment: int) -> bool:
+    """Whether anybody knows where a node is on a segment."""
+    tracks = journeys.tracks
+    first, last = tracks.start[node], tracks.start[node + 1] - 1
+    if segment < first or segment >= last:
+        return journeys.stays and first <= last
+    return bool(tracks.time_s[segment + 1] - tracks.time_s[segment] <= journeys.gap_s)
+
+
+@step
+def _place(tracks: Tracks, node: int, segment: int, time_s: float) -> tuple[float, float]:
+    """Where a node is at a time on a segment; exactly at its turning points, so that segments agree about them."""
+    first, last = tracks.start[node], tracks.start[node + 1] - 1
+    if segment < first or segment >= last:
+        point = max(min(segment, last), first)
+        return tracks.x_m[point], tracks.y_m[point]
+    after = segment + 1
+    begin_s, end_s = tracks.time_s[segment], tracks.time_s[after]
+    if time_s >= end_s:
+        return tracks.x_m[after], tracks.y_m[after]
+    share = max((time_s - begin_s) / (end_s - begin_s), 0.0)
+    x0, y0 = tracks.x_m[segment], tracks.y_m[segment]
+    return x0 + (tracks.x_m[after] - x0) * share, y0 + (tracks.y_m[after] - y0) * share
+
+
+@step
+def _draw_box(journeys: Journeys, search: _Search, node: int, begin_s: float, end_s: float) -> None:
+    """Find the segment of a node at the start of the window, and the box of all places it is at in it."""
+    tracks, box = journeys.tracks, search.box[node]
+    box[0], box[1], box[2], box[3] = np.inf, np.inf, -np.inf, -np.inf
+    if search.here[node]:  # a contact may go on that it leaves at once
+        _stretch(box, search.x[node], search.y[node])
+    segment = search.segment[node]
+    while _segment_end(tracks, node, segment) <= begin_s:
+        segment += 1
+    search.segment[node] = segment
+    time_s = begin_s
+    while True:
+        until_s = min(_segment_end(tracks, node, segment), end_s)
+        if _is_here(journeys, node, segment):
+            x, y = _place(tracks, node, segment, time_s)
+            _stretch(box, x, y)
+            x, y = _place(tracks, node, segment, until_s)
+            _stretch(box, x, y)
+        if until_s >= end_s:
+            break
+        time_s = until_s
+        segment += 1
+
+
+@step
+def _stretch(box: Floats, x: float, y: float) -> None:
+    """Make a box hold a point."""
+    box[0], box[1] = min(box[0], x), min(box[1], y)
+    box[2], box[3] = max(box[2], x), max(box[3], y)
+
+
+@step
+def _move_on(journeys: Journeys, search: _Search, node: int, end_s: float) -> None:
+    """Remember where a node is at the end of the window."""
+    tracks, segment = journeys.tracks, search.segment[node]
+    while _segment_end(tracks, node, segment) < end_s:
+        segment += 1
+    search.here[node] = _is_here(journeys, node, segment)
+    if search.here[node]:
+        search.x[node], search.y[node] = _place(tracks, node, segment, end_s)
+
+
+@rule
+def _sort_into_cells(box: Floats, range_m: float) -> _Cells:
+    """Boxes, each half a radio range wider on every side, by the cells that they lie in."""
+    count = box.shape[0]
+    low_x, low_y, high_x, high_y, extent, known = np.inf, np.inf, -np.inf, -np.inf, 0.0, 0
+    for node in range(count):
+        if box[node, 0] <= box[node, 2]:
+            low_x, low_y = min(low_x, box[node, 0]), min(low_y, box[node, 1])
+            high_x, high_y = max(high_x, box[node, 2]), max(high_y, box[node, 3])
+            extent += box[node, 2] - box[node, 0] + box[node, 3] - box[node, 1]
+            known += 1
+    # Cells as large as the mean box, and not many more of them than nodes.
+    side = range_m + extent / (2 * max(known, 1))
+    if known > 0:
+        side = max(side, math.sqrt((high_x - low_x) * (high_y - low_y) / (4.0 * known)))
+        side = max(side, max(high_x - low_x, high_y - low_y) / (4.0 * known))
+    columns = int((high_x - low_x + range_m) / side) + 1 if known > 0 else 1
+    rows = int((high_y - low_y + range_m) / side) + 1 if known > 0 else 1
+    span = np.full((count, 4), -1, np.int32)
+    start = np.zeros(columns * rows + 1, np.int64)
+    wide = np.empty(count, np.int32)
+    wides = 0
+    for node in range(count):
+        if box[node, 0] > box[node, 2]:
+            continue
+        left, right = int((box[node, 0] - low_x) / side), int((box[node, 2] - low_x + range_m) / side)
+        bottom, top = int((box[node, 1] - low_y) / side), int((box[node, 3] - low_y + range_m) / side)
+        if (right - left + 1) * (top - bottom + 1) > _MOST_CELLS:
+            wide[wides] = node
+            wides += 1
+            continue
+        span[node, 0], span[node, 1], span[node, 2], span[node, 3] = left, bottom, right, top
+        for row in range(bottom, top + 1):
+            for column in range(left, right + 1):
+                start[row * columns + column + 1] += 1
+    for cell in range(columns * rows):
+        start[cell + 1] += start[cell]
+    nodes = np.empty(start[-1], np.int32)
+    _fill_cells(span, start, nodes, columns)
+    return _Cells(start, nodes, span, wide[:wides], columns)
+
+
+@rule
+def _fill_cells(span: Numbers, start: NDArray[np.int64], nodes: Numbers, columns: int) -> None:
+    """Enter every node into its cells."""
+    free = start[:-1].copy()
+    for node in range(span.shape[0]):
+        if span[node, 0] < 0:
+            continue
+        for row in range(span[node, 1], span[node, 3] + 1):
+            for column in range(span[node, 0], span[node, 2] + 1):
+                cell = row * columns + column
+                nodes[free[cell]] = node
+                free[cell] += 1
+
+
+@rule
+def _pairs_near(box: Floats, range_m: float) -> Numbers:
+    """The pairs of nodes, the lower first, whose boxes come within range of each other."""
+    cells = _sort_into_cells(box, range_m)
+    pairs = np.empty((1024, 2), np.int32)
+    count = 0
+    for cell in range(cells.start.size - 1):
+        for i in range(cells.start[cell], cells.start[cell + 1]):
+            for j in range(i + 1, cells.start[cell + 1]):
+                a, b = cells.nodes[i], cells.nodes[j]
+                if _is_their_cell(cells, cell, a, b) and _boxes_near(box, a, b, range_m):
+                    pairs = with_room(pairs, count)
+                    pairs[count, 0], pairs[count, 1] = a, b
+                    count += 1
+    for a in cells.wide:
+        for b in range(box.shape[0]):
+            if (b > a or cells.span[b, 0] >= 0) and _boxes_near(box, a, b, range_m):
+                pairs = with_room(pairs, count)
+                pairs[count, 0], pairs[count, 1] = min(a, b), max(a, b)
+                count += 1
+    return pairs[:count]
+
+
+@step
+def _is_their_cell(cells: _Cells, cell: int, a: int, b: int) -> bool:
+    """Whether a cell is the one, of all that two nodes share, in which they are compared."""
+    column, row = max(cells.span[a, 0], cells.span[b, 0]), max(cells.span[a, 1], cells.span[b, 1])
+    return bool(cell == row * cells.columns + column)
+
+
+@step
+def _boxes_near(box: Floats, a: int, b: int, range_m: float) -> bool:
+    """Whether two boxes come within range; rounding must not lose anybody."""
+    dx = max(box[a, 0] - box[b, 2], box[b, 0] - box[a, 2], 0.0)
+    dy = max(box[a, 1] - box[b, 3], box[b, 1] - box[a, 3], 0.0)
+    return bool(dx * dx + dy * dy <= range_m * range_m * (1 + 1e-9))
+
+
+@rule
+def _compare(
+    journeys: Journeys,
+    search: _Search,
+    pair: tuple[int, int],
+    window: tuple[float, float, float],
+    rows: Floats,
+    found: int,
+) -> tuple[Floats, int]:
+    """Begin and end the contacts of two nodes in a window (begin, end, range); the table and how many rows it has."""
+    tracks, (a, b), (begin_s, end_s, range_m) = journeys.tracks, pair, window
+    segment_a, segment_b = search.segment[a], search.segment[b]
+    running = _running_contact(search.newest, rows, a, b)
+    time_s = begin_s
+    while time_s < end_s:
+        a_ends_s, b_ends_s = _segment_end(tracks, a, segment_a), _segment_end(tracks, b, segment_b)
+        until_s = min(a_ends_s, b_ends_s, end_s)
+        if until_s > time_s:
+            enter, leave, remains = 1.0, 0.0, False
+            if _is_here(journeys, a, segment_a) and _is_here(journeys, b, segment_b):
+                ax0, ay0 = _place(tracks, a, segment_a, time_s)
+                bx0, by0 = _place(tracks, b, segment_b, time_s)
+                ax1, ay1 = _place(tracks, a, segment_a, until_s)
+                bx1, by1 = _place(tracks, b, segment_b, until_s)
+                line = (ax0 - bx0, ay0 - by0, ax1 - bx1, ay1 - by1)
+                enter, leave, remains = within_range(line, 0.0, 0.0, range_m)
+            if running >= 0 and enter > 0.0:
+                _end_contact(search.newest, rows, a, running, time_s)
+                running = -1
+            if enter <= leave and running < 0:
+                rows = with_room(rows, found)
+                running = found
+                _begin_contact(search.newest, rows, pair, running, time_s + enter * (until_s - time_s))
+                found += 1
+            if enter <= leave and not remains:
+                _end_contact(search.newest, rows, a, running, time_s + leave * (until_s - time_s))
+                running = -1
+        time_s = until_s
+        segment_a += a_ends_s <= until_s
+        segment_b += b_ends_s <= until_s
+    return rows, found
+
+
+@step
+def _running_contact(newest: NDArray[np.int64], rows: Floats, a: int, b: int) -> int:
+    """The row of the contact between two nodes that goes on; -1 if none does."""
+    row = int(newest[a])
+    while row >= 0 and rows[row, 1] != b:
+        row = int(rows[row, 4])
+    return row
+
+
+@step
+def _begin_contact(newest: NDArray[np.int64], rows: Floats, pair: tuple[int, int], row: int, time_s: float) -> None:
+    """Write down that two nodes have come within range, as the newest contact of the first."""
+    rows[row, 0], rows[row, 1] = pair
+    rows[row, 2], rows[row, 3], rows[row, 4] = time_s, -1.0, newest[pair[0]]
+    newest[pair[0]] = row
+
+
+@step
+def _end_contact(newest: NDArray[np.int64], rows: Floats, a: int, row: int, time_s: float) -> None:
+    """Write down that two nodes have lost each other, and take the contact from the chain of those that go on."""
+    rows[row, 3] = time_s
+    if newest[a] == row:
+        newest[a] = int(rows[row, 4])
+        return
+    before = newest[a]
+    while int(rows[before, 4]) != row:
+        before = int(rows[before, 4])
+    rows[before, 4] = rows[row, 4]

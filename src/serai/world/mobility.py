@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai._jit import kernel, rule
-from serai.errors import BadInput
-from serai.world.field import Floats, Grid
+from serai.core.errors import BadInput
+from serai.core.jit import kernel, rule
+from serai.world.grid import Floats, Grid
 
 Range = tuple[float, float]
 Start = Literal["cold", "steady"]

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serai.errors import BadInput
-from serai.world.field import Floats, Grid
+from serai.core.errors import BadInput
+from serai.world.grid import Floats, Grid
 
 _MOST_TOLD = 20  # problems; the rest is only counted
 

@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from serai._jit import kernel, rule
-from serai.errors import BadInput
-from serai.world.contacts import with_room
-from serai.world.field import Floats, Grid
+from serai.core.errors import BadInput
+from serai.core.jit import kernel, rule
+from serai.world.grid import Floats, Grid
 from serai.world.mobility import Range, Tracks, stream_of
+from serai.world.visits import with_room
 
 Model = Literal["random-walk", "levy-walk", "community"]
 

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, units, content and conditions, seeded orders, statistics, compilation."""

@@ -1,0 +1,50 @@
+"""Random orders that need no stream: a fixed mix of (key, time, who), so that idle nodes cost nothing.
+
+A stream of draws would tie the result to how many nodes were asked. A mix of the run's key with the slot and the
+node gives every node its own place in the order of the slot, whether or not anybody else had something to send.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from serai.core.jit import rule
+
+LOW_32_BITS = 0xFFFFFFFF
+
+
+@rule
+def mix(number: int) -> int:
+    """A 32-bit mix of a number (two multiplications, three shifts): flipping any bit flips half of the result."""
+    h: Any = np.int64(number)  # a node's number may come as 32 bits
+    h ^= h >> 16
+    h = (h * 0x21F0AAAD) & LOW_32_BITS
+    h ^= h >> 15
+    h = (h * 0x735A2D97) & LOW_32_BITS
+    h ^= h >> 15
+    mixed: int = h
+    return mixed
+
+
+@rule
+def slot_key(key: int, t: int) -> int:
+    """What the orders of slot t are drawn from."""
+    return mix(mix(mix(key & LOW_32_BITS) ^ (key >> 32)) ^ t)
+
+
+@rule
+def key_in_slot(key_of_slot: int, node: int) -> int:
+    """The place of a node in the order that belongs to a slot's key."""
+    return mix(key_of_slot ^ mix(node + 1))
+
+
+@rule
+def service_key(key: int, t: int, sensor: int) -> int:
+    """When the sensor's turn comes in slot t: sensors are served in increasing order of it."""
+    return key_in_slot(slot_key(key, t), sensor)
+
+
+@rule
+def contact_rank(key: int, t: int, subscriber: int, sensor: int) -> int:
+    """The rank of a contact that begins in slot t among the subscriber's contacts (DG)."""
+    return key_in_slot(mix(slot_key(key, t) ^ mix(subscriber + 1)), sensor)

@@ -1,0 +1,1 @@
+"""A field of sensors in communities, and subscribers who walk by: DG, CED and CET."""

@@ -1,0 +1,63 @@
+"""What begins every slot, whatever the protocol: visits, Hello, birth; and whether the pools have room for it."""
+
+from serai.core.jit import step
+from serai.core.order import slot_key
+from serai.field.engine.state import Field, Records
+
+BEFORE_ALL = -1  # a place in line before every turn of the slot
+AFTER_ALL = (1 << 63) - 1  # and behind every turn
+
+
+@step
+def set_clock(field: Field, slot: int) -> None:
+    """A slot begins."""
+    field.clock[0].slot, field.clock[0].turn = slot, BEFORE_ALL
+    field.clock[0].key = slot_key(field.limits.key, slot)
+
+
+@step
+def step_into(field: Field, visit: Records, silent_while_pausing: bool) -> bool:
+    """The subscriber's new visit: Hello where it is due (CED 4.1 a); whether its cell changed."""
+    who = field.subscribers[visit.subscriber]
+    audible = bool(visit.moving) or not silent_while_pausing
+    moved = who.cell != visit.cell
+    if audible and (moved or not who.audible):
+        field.hellos[visit.cell] += 1
+    who.cell, who.segment, who.moving, who.audible = visit.cell, visit.segment, visit.moving, audible
+    who.column, who.row = visit.cell % field.limits.grid.columns, visit.cell // field.limits.grid.columns
+    return bool(moved)
+
+
+@step
+def visits_left(field: Field) -> bool:
+    """Whether another visit begins in this slot."""
+    nth = field.tally[0].visited
+    return bool(nth < len(field.visits) and field.visits[nth].slot == field.clock[0].slot)
+
+
+@step
+def births_left(field: Field) -> bool:
+    """Whether another event is born into this slot."""
+    nth = field.tally[0].born
+    return bool(nth < len(field.event_slot) and field.event_slot[nth] == field.clock[0].slot)
+
+
+@step
+def short_of_room(field: Field) -> bool:
+    """Whether the worst case of one slot could overflow a pool: the caller then grows the pools and goes on."""
+    tally, limits = field.tally[0], field.limits
+    if len(field.copies) > 0 and tally.free_copies < limits.most_sent + limits.most_received + limits.most_born:
+        return True
+    rows = tally.receptions + limits.most_received
+    if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
+        return True
+    return limits.full_log and log_is_short(field)
+
+
+@step
+def log_is_short(field: Field) -> bool:
+    """Whether the rows of one more slot may not fit into the full log."""
+    tally, limits = field.tally[0], field.limits
+    transfers = limits.most_sent + limits.most_received * (2 + tally.longest)
+    drops = len(field.copies) + limits.most_sent + limits.most_received + limits.most_born
+    return bool(tally.transfers + transfers > len(field.transfer_log) or tally.drops + drops > len(field.drop_log))

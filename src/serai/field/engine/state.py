@@ -1,0 +1,260 @@
+"""Everything a field protocol remembers while it runs: one record array per noun.
+
+A copy is touched at many fields at once (event, count, links), and the copies of a queue lie all over the pool: one
+record is one cache line, where one array per field would be eight. Records also keep the code readable:
+`copies[c].holder = sensor`. See docs/adr/0003.
+
+Links between records are indices; `NONE` ends a list. Pools (copies, receptions, transfers, drops) are
+grown between slots, never inside one: `short_of_room` asks at the start of a slot whether the worst case still fits.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.energy import Radio
+from serai.core.jit import step
+from serai.world.grid import Grid
+from serai.world.mobility import Tracks
+
+NONE = -1
+UNCOUNTED = -1
+BITS = 62  # sessions in one word of bits: a signed 64-bit word, two bits to spare
+REACHABLE = 4  # at most so many communities are in reach of one cell: no two of them touch each other
+
+FREE, STORED, RELAYED, WAITING, DEAD = range(5)  # what a copy is; DEAD: expired, but still linked in a heap or list
+DROPS = ("expired", "spent", "full", "stranded")
+EXPIRED, SPENT, FULL, STRANDED = range(len(DROPS))
+TRANSFERS = ("source", "relay", "return", "placement")
+SOURCE, RELAY, RETURN, PLACEMENT = range(len(TRANSFERS))
+
+Records = Any  # np.recarray: which fields it has is known below, not to a type checker
+
+SENSOR = np.dtype(
+    [
+        ("x", "f8"), ("y", "f8"),
+        ("forwards", "i8"),  # counter of round-robin forwarding
+        ("place", "i8"),  # in the line of turns of slot `scheduled`
+        ("sent", "i8"), ("received", "i8"),
+        ("event_pj", "i8"), ("notice_pj", "i8"),
+        ("cell", "i4"), ("column", "i4"), ("row", "i4"),
+        ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
+        ("queue", "i4"),  # copies in its queue
+        ("stored", "i4"),  # first stored copy, in queue order
+        ("waiting", "i4"),  # first relayed copy that waits for a subscriber
+        ("scheduled", "i4"),  # the last slot for which it was put in line for a turn
+        ("parent", "i4"), ("depth", "i4"),  # in the tree of the community's head (CET)
+    ],
+    align=True,
+)  # fmt: skip
+
+COMMUNITY = np.dtype(
+    [
+        ("paths", "i8"), ("routes", "i8"), ("elections", "i8"),  # floods so far
+        ("start", "i4"), ("sensors", "i4"),  # members[start : start + sensors]
+        ("cells", "i4"),
+        ("sessions", "i4"), ("words", "i4"),  # its first session, and how many words of bits its sessions take
+        ("head", "i4"),
+        ("tree", "i4"),  # the head whose tree is built, or NONE
+        ("place", "i4"),  # next place in preorder
+    ],
+    align=True,
+)  # fmt: skip
+
+SUBSCRIBER = np.dtype(
+    [
+        ("x", "f8"), ("y", "f8"), ("located", "i4"),  # position, and the slot it belongs to
+        ("cell", "i4"), ("column", "i4"), ("row", "i4"), ("segment", "i4"), ("moving", "u1"), ("audible", "u1"),
+        ("received", "i4"), ("received_in", "i4"),  # events received in slot received_in
+        ("sessions", "i4"),
+        ("bag", "i4"), ("bag_end", "i4"),  # receptions it may return (CET)
+    ],
+    align=True,
+)  # fmt: skip
+
+SESSION = np.dtype(
+    [
+        ("zone_x", "f8"), ("zone_y", "f8"), ("zone_segment", "i4"), ("zone_cell", "i4"),  # where Z was last drawn up
+        ("community", "i4"), ("subscriber", "i4"),
+        ("word", "i4"), ("bit", "i8"),  # its bit among the sessions of the community
+        ("links", "i4"),  # links[links + member]: this session at each sensor of the community
+        ("met", "u1"),  # whether they have met before
+        ("announced", "i4"),  # the leg last announced
+        ("stale", "u1"),  # layers not yet worked out for the last Z: done when somebody has something to send
+    ],
+    align=True,
+)  # fmt: skip
+
+LINK = np.dtype(
+    [
+        ("layer", "i4"), ("relays", "i4"),  # in the routing graph: layer, and neighbours one layer closer
+        ("relayed", "i4"),  # heap of copies on their way to it
+        ("owed", "i4"),  # copies stored here that are due to it; UNCOUNTED until somebody asks while it is going on
+    ],
+    align=True,
+)  # fmt: skip
+
+COPY = np.dtype(
+    [
+        ("rank", "i8"),  # queue order but for ties, and with it the delivery count: see serai.field.engine.queues
+        ("serial", "i4"), ("event", "i4"), ("holder", "i4"),
+        ("subscriber", "i4"),  # whom a relayed copy is for
+        ("state", "i4"),
+        ("previous", "i4"), ("next", "i4"),  # in its list; of a relayed copy: child and next sibling in the heap
+        ("expires", "i4"), ("earlier", "i4"), ("later", "i4"),  # in the calendar of expiry
+    ],
+    align=True,
+)  # fmt: skip
+
+VISIT = np.dtype(
+    [("slot", "i4"), ("subscriber", "i4"), ("cell", "i4"), ("segment", "i4"), ("moving", "u1")], align=True
+)
+RECEPTION = np.dtype(
+    [
+        ("event", "i4"), ("subscriber", "i4"),
+        ("slot", "i4"),
+        ("count", "i4"),  # what the copy carried
+        ("next", "i4"),  # in the subscriber's bag (CET)
+        ("wanted", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+TRANSFER = np.dtype(
+    [
+        ("time_s", "i4"), ("event", "i4"), ("sender", "i4"), ("receiver", "i4"), ("addressee", "i4"),
+        ("kind", "i1"), ("outcome", "i1"),
+    ],
+    align=True,
+)  # fmt: skip
+DROP = np.dtype([("time_s", "i4"), ("event", "i4"), ("node", "i4"), ("reason", "i1")], align=True)
+
+CLOCK = np.dtype(
+    [
+        ("slot", "i8"),
+        ("key", "i8"),  # what the orders of the slot are drawn from
+        ("turn", "i8"),  # the place in line whose turn it is; before and after all turns see serai.field.engine.turns
+    ],
+    align=True,
+)  # fmt: skip
+
+TALLY = np.dtype(
+    [
+        ("serial", "i8"),
+        ("born", "i8"), ("aged", "i8"), ("visited", "i8"),  # events born and grown too old, visits dealt with
+        ("free_copy", "i8"), ("free_copies", "i8"),
+        ("receptions", "i8"), ("looked_at", "i8"),  # looked_at: receptions that went through the bag's door (CET)
+        ("transfers", "i8"), ("drops", "i8"),
+        ("stamp", "i8"),
+        ("in_line", "i8"), ("next_in_line", "i8"), ("arrived", "i8"),
+        ("died", "i8"),  # the slot in which the first battery was empty, or NONE
+        ("notices", "i8"), ("longest", "i8"),  # longest: hops of the longest placement so far possible
+    ],
+    align=True,
+)  # fmt: skip
+
+
+class Limits(NamedTuple):
+    """Numbers of the scenario that every field protocol heeds."""
+
+    grid: Grid
+    slots: int
+    rate: int
+    most_born: int  # events born in one slot, at most
+    most_sent: int  # events sent by sensors in one slot, at most
+    most_received: int  # events received by subscribers in one slot, at most
+    queue: int
+    lifetime: float
+    bits: float
+    receive_pj: int
+    radio: Radio
+    key: int
+    full_log: bool
+    until_death: bool
+    battery_pj: int
+    control_costs: bool
+    hello_bits: float
+    reply_bits: float
+    path_bits: float
+    route_bits: float
+    election_bits: float
+    notice_bits: float
+    broadcast_m: float
+
+
+class Field(NamedTuple):
+    """The state of one run: what stands still, what moves, what is counted."""
+
+    limits: Limits
+    clock: Records
+    # the place
+    sensors: Records
+    neighbor_start: NDArray[np.int32]
+    neighbors: NDArray[np.int32]
+    neighbor_member: NDArray[np.int32]  # their places in the community
+    hop_pj: NDArray[np.int64]  # what sending one event to neighbors[i] costs
+    communities: Records
+    members: NDArray[np.int32]
+    cell_start: NDArray[np.int32]
+    cell_sensors: NDArray[np.int32]
+    reach_start: NDArray[np.int32]
+    reach: NDArray[np.int32]  # communities in reach of a cell
+    # the plan
+    visits: Records
+    tracks: Tracks
+    event_sensor: NDArray[np.int32]
+    event_time: NDArray[np.float64]
+    event_slot: NDArray[np.int32]
+    event_values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    # what moves
+    subscribers: Records
+    sessions: Records  # one for each community and subscriber that will ever meet, by community and subscriber
+    meets_start: NDArray[np.int32]
+    meets: NDArray[np.int32]  # the sessions of each subscriber, by community
+    now_with: NDArray[np.int32]  # [subscriber, REACHABLE]: its sessions that are going on, by community
+    in_session: NDArray[np.int64]  # [community, word]: sessions going on
+    met: NDArray[np.int64]  # [community, word]: subscribers met so far
+    links: Records
+    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here may be due
+    carrying: NDArray[np.int64]  # [sensor, word]: sessions for which it has relayed copies
+    copies: Records
+    due: NDArray[np.int64]  # [copy, word]: sessions to whose subscriber a stored copy is still to be sent
+    calendar: NDArray[np.int32]  # [slot]: first copy that expires in it
+    # who is next
+    line: NDArray[np.int64]  # heap of places
+    next_line: NDArray[np.int32]  # sensors in line for the next slot
+    arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
+    tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
+    # scratch
+    stamps: NDArray[np.int64]  # [cell]
+    path: NDArray[np.int32]
+    frontier: NDArray[np.int32]
+    within_reach: NDArray[np.int64]  # [word]: sessions that the sensor whose turn it is can serve
+    open_sessions: NDArray[np.int64]  # [word]: those of them whose subscriber can take more in this slot
+    # what is counted
+    tally: Records
+    receptions: Records
+    known: NDArray[np.int64]  # hash table of pairs (event, subscriber) received; see serai.field.engine.ledger
+    known_last: NDArray[np.int32]  # the slot in which each was received last, if somebody wants to know
+    transmissions: NDArray[np.int64]
+    drops: NDArray[np.int64]
+    hellos: NDArray[np.int64]  # [cell]
+    transfer_log: Records
+    drop_log: Records
+
+
+def records(count: int, dtype: np.dtype[Any], **fields: int) -> Records:
+    """So many blank records, with the given fields set in all of them."""
+    made: Records = np.zeros(count, dtype).view(np.recarray)
+    for name, value in fields.items():
+        made[name] = value
+    return made
+
+
+@step
+def in_touch(field: Field, sensor: int, subscriber: int) -> bool:
+    """Whether their cells are the same or share a side or a corner."""
+    here, there = field.sensors[sensor], field.subscribers[subscriber]
+    return bool(abs(here.column - there.column) <= 1 and abs(here.row - there.row) <= 1)

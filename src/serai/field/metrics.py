@@ -1,0 +1,416 @@
+"""The metrics of a run in the field.
+
+`DEFINITIONS` says what each number is and in which unit; `measure_field` works them out. A metric that a run does
+not have (the delay when nothing was delivered) is NaN, and None in `as_dict`.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.content import count_interested, matches
+from serai.core.energy import Radio, distance, receive_pj, transmit_pj
+from serai.field.engine.state import DROPS
+from serai.field.log import FieldRun, FullLog, Ledger, Transfers
+from serai.field.protocols import PROTOCOLS
+from serai.log.metrics import Definition, jain
+from serai.world.visits import Visits, position_at
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_PJ_PER_J: Final = 1e12
+_S_PER_DAY: Final = 86_400
+
+
+# --- What is measured
+
+
+DEFINITIONS: Final[dict[str, Definition]] = {
+    "protocol": Definition("", "The protocol's name."),
+    "seed": Definition("", "The seed of the run."),
+    "events": Definition("", "Events born."),
+    "delivery_ratio": Definition(
+        "fraction", "Wanted pairs that were delivered, of all: sum B / sum A over the events."
+    ),
+    "copies_per_event": Definition("", "Transmissions per reception (CED, CET) or per event (DG), as published."),
+    "transmissions_per_event": Definition("", "Transmissions of events, per event born."),
+    "mean_delay_s": Definition("s", "Mean delay, birth to first reception, of the delivered pairs."),
+    "median_delay_s": Definition("s", "Median delay of the delivered pairs."),
+    "p95_delay_s": Definition("s", "Delay that 95 % of the delivered pairs stay within."),
+    "lifetime_days": Definition("d", "Time to the first sensor's death, simulated if the run went so far."),
+    "lifetime_events_only_days": Definition("d", "Extrapolated time to the first death if only events cost."),
+    "lifetime_with_control_days": Definition("d", "Extrapolated time to the first death if control costs too."),
+    "wanted_pairs": Definition("", "Pairs of an event and a subscriber that wants it (sum A)."),
+    "delivered_pairs": Definition("", "Wanted pairs whose subscriber received the event (sum B)."),
+    "receptions": Definition("", "Pairs of an event and a subscriber that received it, wanted or not."),
+    "transmissions": Definition("", "Transmissions of events: hand-overs, relays, returns, placements."),
+    "energy_j": Definition("J", "Energy that all sensors spent on events."),
+    "control_energy_j": Definition("J", "Energy that the control messages of all sensors take."),
+    "control_messages": Definition("", "Control messages sent, of all kinds."),
+    "control_bits": Definition("bit", "Bits of all control messages."),
+    "drops_expired": Definition("", "Copies dropped because they had outlived the events' lifetime."),
+    "drops_spent": Definition("", "Copies dropped because they had been sent more than alpha times."),
+    "drops_full": Definition("", "Copies dropped because a queue was full."),
+    "drops_stranded": Definition("", "Copies dropped because the subscriber they were for had left."),
+    "fairness_communities": Definition("fraction", "Jain's index of the communities' delivery ratios."),
+    "load_imbalance": Definition("", "Energy spent on events by the busiest sensor, over the mean sensor's."),
+    "ceiling_direct": Definition("fraction", "Delivery ratio if every contact with its sensor delivered an event."),
+    "ceiling_community": Definition("fraction", "Delivery ratio if every contact with its community delivered one."),
+    "ceiling_epidemic": Definition("fraction", "Delivery ratio if subscribers also spread all events they meet."),
+    "ceiling_direct_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_direct` delivers."),
+    "ceiling_community_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_community` delivers."),
+    "ceiling_epidemic_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_epidemic` delivers."),
+}
+"""Every metric by name; a *wanted pair* is an event and a subscriber whose subscription it matches.
+
+`docs/metrics.md` has the formulas.
+"""
+
+
+@dataclass(frozen=True, repr=False)
+class Metrics:
+    """All metrics of one run; `DEFINITIONS` says what each of them is."""
+
+    protocol: str
+    seed: int
+    events: int
+    delivery_ratio: float
+    copies_per_event: float
+    transmissions_per_event: float
+    mean_delay_s: float
+    median_delay_s: float
+    p95_delay_s: float
+    lifetime_days: float
+    lifetime_events_only_days: float
+    lifetime_with_control_days: float
+    wanted_pairs: int
+    delivered_pairs: int
+    receptions: int
+    transmissions: int
+    energy_j: float
+    control_energy_j: float
+    control_messages: int
+    control_bits: int
+    drops_expired: int
+    drops_spent: int
+    drops_full: int
+    drops_stranded: int
+    fairness_communities: float
+    load_imbalance: float
+    ceiling_direct: float
+    ceiling_community: float
+    ceiling_epidemic: float
+    ceiling_direct_delay_s: float
+    ceiling_community_delay_s: float
+    ceiling_epidemic_delay_s: float
+
+    def as_dict(self) -> dict[str, str | int | float | None]:
+        """Every metric by name, ready for JSON: None where there is no finite number."""
+        return {metric.name: _finite(getattr(self, metric.name)) for metric in fields(self)}
+
+    def __repr__(self) -> str:
+        return (
+            f"Metrics({self.protocol}, seed {self.seed}: {self.delivery_ratio:.1%} delivered,"
+            f" delay {self.mean_delay_s:.0f} s (median {self.median_delay_s:.0f} s),"
+            f" {self.copies_per_event:.2f} copies per event, lifetime {self.lifetime_days:.2f} d)"
+        )
+
+    def _repr_html_(self) -> str:
+        """The metrics that exist, as a table for notebooks; hovering over a name shows its definition."""
+        shown = ((name, value) for name, value in self.as_dict().items() if value is not None)
+        return f"<table>{''.join(_html_row(name, value) for name, value in shown)}</table>"
+
+
+def _finite(value: str | int | float) -> str | int | float | None:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _html_row(name: str, value: str | int | float) -> str:
+    unit, meaning = DEFINITIONS[name]
+    number = f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
+    return f'<tr><th title="{html.escape(meaning)}">{name}</th><td>{number}</td><td>{unit}</td></tr>'
+
+
+# --- One run
+
+
+def measure_field(run: FieldRun, ceiling: bool = False) -> Metrics:
+    """Every metric of a run; with `ceiling` also what its contacts alone would allow (takes longer)."""
+    run = _until_death(run)
+    ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)
+    return Metrics(
+        protocol=run.protocol,
+        seed=run.seed,
+        events=len(interested),
+        energy_j=int(ledger.event_pj.sum()) / _PJ_PER_J,
+        control_energy_j=int(ledger.control_pj.sum()) / _PJ_PER_J,
+        control_messages=sum(ledger.control_messages.values()),
+        control_bits=sum(ledger.control_bits.values()),
+        fairness_communities=jain(_community_ratios(run, interested, delivered)),
+        load_imbalance=_ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
+        **_deliveries(run, interested, delivered),
+        **_delays(delivered.delay_s),
+        **_lifetimes(run),
+        **{f"drops_{reason}": ledger.drops.get(reason, 0) for reason in DROPS},
+        **(_ceilings(run) if ceiling else _NO_CEILINGS),
+    )
+
+
+def _until_death(run: FieldRun) -> FieldRun:
+    """The run without what its world had in store for the time after the first death, if it saw one."""
+    if run.ledger.died_s is None:
+        return run
+    world, slots = run.world, _slots(run)
+    born = np.searchsorted(np.ceil(world.event_time_s), slots)
+    begun = np.searchsorted(world.visits.slot, slots)
+    lived = world._replace(
+        event_sensor=world.event_sensor[:born],
+        event_time_s=world.event_time_s[:born],
+        event_values=world.event_values[:born],
+        visits=Visits._make(column[:begun] for column in world.visits),
+    )
+    return replace(run, world=lived)
+
+
+def _slots(run: FieldRun) -> int:
+    """How many seconds were simulated."""
+    return run.scenario.duration_s if run.ledger.died_s is None else math.floor(run.ledger.died_s) + 1
+
+
+def _interested(run: FieldRun) -> Counts:
+    """How many subscribers want each event: A."""
+    return count_interested(run.world.event_values, run.world.low, run.world.high)
+
+
+class _Delivered(NamedTuple):
+    """The wanted pairs that were delivered, in the order of reception."""
+
+    event: NDArray[np.int32]
+    delay_s: Floats  # birth to first reception
+
+
+def _delivered(run: FieldRun) -> _Delivered:
+    rows = np.flatnonzero(run.ledger.reception_wanted)
+    event = run.ledger.reception_event[rows]
+    return _Delivered(event, run.ledger.reception_s[rows] - run.world.event_time_s[event])
+
+
+def _ratio(part: float, whole: float) -> float:
+    """part / whole, NaN of nothing; plain numbers whatever came in."""
+    return float(part) / float(whole) if whole else math.nan
+
+
+def _deliveries(run: FieldRun, interested: Counts, delivered: _Delivered) -> dict[str, Any]:
+    """Who got what, and how often it had to be sent."""
+    events = len(interested)
+    transmissions = int(run.ledger.transmissions.sum())
+    receptions = len(run.ledger.reception_event)
+    wanted = int(interested.sum())
+    shared_by = receptions if PROTOCOLS[run.protocol].copies == "per-reception" else events
+    return {
+        "wanted_pairs": wanted,
+        "delivered_pairs": len(delivered.event),
+        "delivery_ratio": _ratio(len(delivered.event), wanted),
+        "receptions": receptions,
+        "transmissions": transmissions,
+        "copies_per_event": _ratio(transmissions, shared_by),
+        "transmissions_per_event": _ratio(transmissions, events),
+    }
+
+
+def _delays(delays_s: Floats) -> dict[str, Any]:
+    if not len(delays_s):
+        return dict.fromkeys(("mean_delay_s", "median_delay_s", "p95_delay_s"), math.nan)
+    median, p95 = np.quantile(delays_s, (0.5, 0.95), method="linear")
+    return {
+        "mean_delay_s": float(delays_s.mean()),
+        "median_delay_s": float(median),
+        "p95_delay_s": float(p95),
+    }
+
+
+def _lifetimes(run: FieldRun) -> dict[str, Any]:
+    """Days until the first sensor has spent its battery, with and without what control messages take."""
+    ledger = run.ledger
+    events_only = _lifetime_days(run, ledger.event_pj)
+    with_control = _lifetime_days(run, ledger.event_pj + ledger.control_pj)
+    extrapolated = with_control if run.scenario.radio.control_costs else events_only
+    return {
+        "lifetime_days": extrapolated if ledger.died_s is None else ledger.died_s / _S_PER_DAY,
+        "lifetime_events_only_days": events_only,
+        "lifetime_with_control_days": with_control,
+    }
+
+
+def _lifetime_days(run: FieldRun, spent_pj: Counts) -> float:
+    """When the busiest sensor's battery is empty if it goes on as in the run; infinite if none spends any."""
+    if not len(spent_pj):
+        return math.nan
+    busiest_pj = int(spent_pj.max())
+    if busiest_pj == 0:
+        return math.inf
+    observed_s: float = run.scenario.duration_s if run.ledger.died_s is None else run.ledger.died_s
+    return run.scenario.sensors.battery_j * _PJ_PER_J / busiest_pj * observed_s / _S_PER_DAY
+
+
+_CEILINGS: Final = ("direct", "community", "epidemic")
+_NO_CEILINGS: Final[dict[str, Any]] = dict.fromkeys(
+    [name for bound in _CEILINGS for name in (f"ceiling_{bound}", f"ceiling_{bound}_delay_s")], math.nan
+)
+
+
+def _ceilings(run: FieldRun) -> dict[str, Any]:
+    from serai.field.upper_bound import ceilings
+
+    silent = run.scenario.protocol.silent_while_pausing
+    found = ceilings(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
+    ratios = {f"ceiling_{bound}": found[bound].ratio for bound in _CEILINGS}
+    return ratios | {f"ceiling_{bound}_delay_s": found[bound].mean_delay_s for bound in _CEILINGS}
+
+
+# --- A closer look
+
+
+class ByCommunity(NamedTuple):
+    """One entry per community: `pandas.DataFrame(by_community(run)._asdict())` is the table."""
+
+    community: Counts
+    sensors: Counts
+    cells: Counts
+    events: Counts  # born in it
+    wanted_pairs: Counts  # of its events
+    delivered_pairs: Counts
+    delivery_ratio: Floats  # NaN where nobody wanted anything
+
+
+def by_community(run: FieldRun) -> ByCommunity:
+    """How the events of each community fared."""
+    run = _until_death(run)
+    communities = run.world.communities
+    count = len(communities.cells)
+    wanted, delivered = _pairs_by_community(run, _interested(run), _delivered(run))
+    return ByCommunity(
+        community=np.arange(count),
+        sensors=np.diff(communities.member_start).astype(np.int64),
+        cells=communities.cells.astype(np.int64),
+        events=np.bincount(communities.of_sensor[run.world.event_sensor], minlength=count),
+        wanted_pairs=wanted,
+        delivered_pairs=delivered,
+        delivery_ratio=np.divide(delivered, wanted, out=np.full(count, np.nan), where=wanted > 0),
+    )
+
+
+def _pairs_by_community(run: FieldRun, interested: Counts, delivered: _Delivered) -> tuple[Counts, Counts]:
+    """Wanted pairs and delivered ones, by the community in which the event was born."""
+    born_in = run.world.communities.of_sensor[run.world.event_sensor]
+    count = len(run.world.communities.cells)
+    wanted = np.bincount(born_in, weights=interested, minlength=count).astype(np.int64)
+    return wanted, np.bincount(born_in[delivered.event], minlength=count)
+
+
+def _community_ratios(run: FieldRun, interested: Counts, delivered: _Delivered) -> Floats:
+    """The delivery ratio of every community whose events somebody wanted."""
+    wanted, got = _pairs_by_community(run, interested, delivered)
+    asked = wanted > 0
+    ratios: Floats = got[asked] / wanted[asked]
+    return ratios
+
+
+def delay_cdf(run: FieldRun) -> tuple[Floats, Floats]:
+    """The delays of delivered pairs, ascending, and the fraction of all *wanted* pairs served within each.
+
+    The undelivered count: the curve ends at the delivery ratio, not at 1.
+    """
+    delays_s, wanted = delays_field(run)
+    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
+
+
+def delays_field(run: FieldRun) -> tuple[Floats, int]:
+    """The delay of each delivered pair, and how many pairs were wanted."""
+    return _delivered(run).delay_s, int(_interested(_until_death(run)).sum())
+
+
+# --- The ledger out of the full log
+
+
+def aggregate_full_log(full: FullLog, run: FieldRun) -> Ledger:
+    """The ledger that a full log adds up to; control messages, which it does not list, are the run's."""
+    sensors, events = len(run.world.sensor_x), len(run.world.event_sensor)
+    transfers = full.transfers
+    accepted = transfers.outcome == 0
+    sent_by = transfers.sender[transfers.sender < sensors]
+    received_by = transfers.receiver[accepted & (transfers.receiver < sensors)]
+    received = np.bincount(received_by, minlength=sensors)
+    dropped = np.bincount(full.drops.reason, minlength=len(DROPS))
+    return run.ledger._replace(
+        **_first_receptions(transfers, run),
+        transmissions=np.bincount(transfers.event, minlength=events),
+        sent=np.bincount(sent_by, minlength=sensors),
+        received=received,
+        event_pj=_energy_of(transfers, run, received),
+        drops={reason: int(count) for reason, count in zip(DROPS, dropped, strict=True)},
+    )
+
+
+def _first_receptions(transfers: Transfers, run: FieldRun) -> dict[str, Any]:
+    """The first time that each subscriber was handed each event, in the order in which it happened."""
+    world, sensors = run.world, len(run.world.sensor_x)
+    handed_over = np.flatnonzero(transfers.receiver >= sensors)
+    subscriber = transfers.receiver[handed_over] - sensors
+    pair = transfers.event[handed_over].astype(np.int64) * len(world.low) + subscriber
+    first = np.sort(np.unique(pair, return_index=True)[1])
+    event, subscriber = transfers.event[handed_over][first], subscriber[first]
+    wanted = [
+        matches(world.event_values[e], world.low[p], world.high[p]) for e, p in zip(event, subscriber, strict=True)
+    ]
+    return {
+        "reception_event": event,
+        "reception_subscriber": subscriber,
+        "reception_s": transfers.time_s[handed_over][first],
+        "reception_wanted": np.array(wanted, dtype=np.bool_),
+    }
+
+
+def _energy_of(transfers: Transfers, run: FieldRun, received: Counts) -> Counts:
+    """What each sensor spent on sending and on accepting events, by the rules that the engine pays by."""
+    radio, bits = _radio_of(run), run.scenario.events.size_bits
+    spent_pj = received * receive_pj(radio, bits)
+    sends = np.stack([transfers.time_s, transfers.sender, transfers.receiver])[:, transfers.sender < len(received)]
+    for (time_s, sender, receiver), count in zip(*_distinct(sends), strict=True):
+        apart = distance(*_place_of(sender, time_s, run), *_place_of(receiver, time_s, run))
+        spent_pj[sender] += count * transmit_pj(radio, bits, apart)
+    return spent_pj
+
+
+def _distinct(sends: NDArray[np.int32]) -> tuple[NDArray[np.int32], Counts]:
+    """Each (time, sender, receiver) once, and how many events went that way: often a queue at a time."""
+    found, counts = np.unique(sends, axis=1, return_counts=True)
+    return found.T, counts
+
+
+def _radio_of(run: FieldRun) -> Radio:
+    radio = run.scenario.radio
+    return Radio(
+        electronics=radio.electronics_j_per_bit,
+        free_space=radio.free_space_j_per_bit_m2,
+        multipath=radio.multipath_j_per_bit_m4,
+        receive_costs=radio.receive_costs,
+    )
+
+
+def _place_of(node: int, time_s: int, run: FieldRun) -> tuple[float, float]:
+    """Where a node is at a time."""
+    world, sensors = run.world, len(run.world.sensor_x)
+    if node < sensors:
+        return float(world.sensor_x[node]), float(world.sensor_y[node])
+    subscriber = int(node) - sensors
+    first, end = world.tracks.start[subscriber : subscriber + 2]
+    begun = np.searchsorted(world.tracks.time_s[first:end], time_s, side="right")
+    return position_at(world.tracks, subscriber, int(first + begun - 1), time_s)

@@ -1,0 +1,237 @@
+"""One run in a field: scenario and seed -> world -> protocol -> ledger."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.content import box, parse_template
+from serai.core.energy import Radio, receive_pj
+from serai.core.errors import BadInput
+from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
+from serai.field.engine.setup import all_control_pj, sensors_in_touch
+from serai.field.engine.state import DROPS, NONE, Field, Limits
+from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.protocols import PROTOCOLS
+from serai.field.sections import FieldScenario
+from serai.field.world import World
+from serai.world.grid import Grid, find_communities, place_grid, place_uniform
+from serai.world.mobility import random_waypoint
+from serai.world.positions import read_positions
+from serai.world.visits import visits_of
+
+_LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
+
+
+def simulate_field(scenario: FieldScenario, seed: int, full_log: bool = False, until_death: bool = False) -> FieldRun:
+    """Run a field protocol for the scenario's duration, or until the first sensor's battery is empty."""
+    if until_death:
+        return simulate_until_death(scenario, seed, full_log)
+    world = build_world(scenario, seed)
+    ledger, full = run_protocol(world, scenario, order_key(seed), full_log)
+    return FieldRun(scenario, scenario.protocol.name, seed, world, ledger, full)
+
+
+def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> FieldRun:
+    """Run a scenario for as long as it takes until the first sensor's battery is empty."""
+    world = build_world(scenario, seed)
+    ledger, _ = run_protocol(world, scenario, order_key(seed), False)
+    spent = ledger.event_pj + (ledger.control_pj if scenario.radio.control_costs else 0)
+    if not spent.max(initial=0):
+        raise BadInput("until death: no sensor spends energy in this scenario, so none will ever die")
+    guess = scenario.duration_s * scenario.sensors.battery_j * 1e12 / int(spent.max())
+    while True:
+        longer = scenario.model_copy(update={"duration_s": math.ceil(_LONGER * guess)})
+        world = build_world(longer, seed)
+        ledger, full = run_protocol(world, longer, order_key(seed), full_log, until_death=True)
+        if ledger.died_s is not None:
+            return FieldRun(longer, scenario.protocol.name, seed, world, ledger, full)
+        guess *= _LONGER
+
+
+# ---- the world
+
+
+def build_world(scenario: FieldScenario, seed: int) -> World:
+    """The world of a scenario under a seed: who stands and walks where, what happens, who wants to know."""
+    shape = scenario.field
+    grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
+    names, x, y = place_sensors(scenario, grid, seed)
+    cells = grid.cell_of(x, y)
+    walkers = scenario.subscribers
+    tracks = random_waypoint(
+        grid,
+        walkers.count,
+        scenario.duration_s,
+        speed=(walkers.speed_min_mps, walkers.speed_max_mps),
+        pause=(walkers.pause_min_s, walkers.pause_max_s),
+        start=walkers.start,
+        seed=np.random.SeedSequence([seed, MOVEMENT]),
+    )
+    sensor, time_s = draw_births(scenario, len(x), seed)
+    attributes = scenario.events.attributes
+    where, low, high = draw_interests(scenario, seed)
+    return World(
+        grid=grid,
+        sensor_names=names,
+        sensor_x=x,
+        sensor_y=y,
+        sensor_cell=cells,
+        communities=find_communities(grid, cells),
+        tracks=tracks,
+        visits=visits_of(tracks, grid, scenario.duration_s),
+        event_sensor=sensor,
+        event_time_s=time_s,
+        event_values=draw_values(attributes, len(sensor), stream(seed, CONTENT)),
+        attribute_names=tuple(attribute.name for attribute in attributes),
+        low=low,
+        high=high,
+        where=where,
+    )
+
+
+def place_sensors(
+    scenario: FieldScenario, grid: Grid, seed: int
+) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+    """Names and positions of the sensors."""
+    sensors = scenario.sensors
+    if sensors.file is not None:
+        names, x, y = read_positions(sensors.file, grid)
+        return tuple(names), x, y
+    if sensors.placement == "grid":
+        x, y = place_grid(grid, sensors.count)
+    else:
+        x, y = place_uniform(grid, sensors.count, stream(seed, PLACEMENT))
+    return tuple(f"s{number}" for number in range(sensors.count)), x, y
+
+
+def draw_births(scenario: FieldScenario, sensors: int, seed: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Which sensor publishes when: a Poisson process each, numbered in order of birth (ties: by sensor)."""
+    rng, events = stream(seed, BIRTHS), scenario.events
+    busy_s = scenario.duration_s - events.quiet_s
+    counts = rng.poisson(busy_s / events.interval_s, sensors)
+    times = rng.uniform(0.0, busy_s, int(counts.sum()))
+    sensor = np.repeat(np.arange(sensors, dtype=np.int32), counts)
+    order = np.argsort(times, kind="stable")  # they are by sensor now, so ties stay so
+    return sensor[order], times[order]
+
+
+def draw_interests(
+    scenario: FieldScenario, seed: int
+) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+    """What each subscriber wants: its subscription as text and as a closed box over the attributes."""
+    rng = stream(seed, INTERESTS)
+    attributes = {attribute.name: attribute for attribute in scenario.events.attributes}
+    templates = [parse_template(text, scenario.events.attributes) for text in scenario.subscriptions.where]
+    count = scenario.subscribers.count
+    low, high, where = np.empty((count, len(attributes))), np.empty((count, len(attributes))), []
+    for subscriber in range(count):
+        template = templates[subscriber % len(templates)]
+        subscription = template.fill([float(draw(attributes[name], 1, rng)[0]) for name in template.attributes])
+        low[subscriber], high[subscriber] = box(subscription, tuple(attributes))
+        where.append(subscription.text)
+    return tuple(where), low, high
+
+
+# ---- the protocol
+
+
+def run_protocol(
+    world: World, scenario: FieldScenario, key: int, full_log: bool, until_death: bool = False
+) -> tuple[Ledger, FullLog | None]:
+    """Let the scenario's protocol run over a world."""
+    limits = limits_of(world, scenario, key, full_log, until_death)
+    protocol = PROTOCOLS[scenario.protocol.name]
+    field = protocol.simulate(world, limits, scenario.protocol)
+    return ledger_of(world, field), full_log_of(field) if full_log else None
+
+
+def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, until_death: bool) -> Limits:
+    """The numbers of a scenario as the kernels read them."""
+    grid, radio, rate = world.grid, scenario.radio, scenario.radio.rate
+    model = Radio(
+        radio.electronics_j_per_bit, radio.free_space_j_per_bit_m2, radio.multipath_j_per_bit_m4, radio.receive_costs
+    )
+    births = np.ceil(world.event_time_s).astype(np.int64)
+    bits = {f"{name}_bits": float(size) for name, size in control_sizes(scenario).items()}
+    return Limits(
+        grid=grid.as_floats(),
+        slots=scenario.duration_s,
+        rate=rate,
+        most_born=int(np.bincount(births).max(initial=0)),
+        most_sent=len(world.sensor_x) * rate,
+        most_received=len(world.low) * rate,
+        queue=scenario.sensors.queue,
+        lifetime=float(scenario.events.lifetime_s),
+        bits=float(scenario.events.size_bits),
+        receive_pj=receive_pj(model, float(scenario.events.size_bits)),
+        radio=model,
+        key=key,
+        full_log=full_log,
+        until_death=until_death,
+        battery_pj=round(scenario.sensors.battery_j * 1e12),
+        control_costs=radio.control_costs,
+        broadcast_m=2.0 * math.hypot(grid.width_m / grid.columns, grid.height_m / grid.rows),
+        **bits,
+    )
+
+
+def control_sizes(scenario: FieldScenario) -> dict[str, float]:
+    """The size of each kind of control message, in bits."""
+    sizes = scenario.control
+    return {
+        "hello": sizes.hello_bits,
+        "reply": sizes.reply_bits,
+        "path": sizes.path_bits,
+        "route": sizes.route_bits,
+        "election": sizes.election_bits,
+        "notice": sizes.notice_bits,
+    }
+
+
+def ledger_of(world: World, field: Field) -> Ledger:
+    """What was counted, in the form that metrics read."""
+    tally, limits = field.tally[0], field.limits
+    rows = field.receptions[: tally.receptions]
+    messages = control_messages(world, field)
+    return Ledger(
+        reception_event=rows.event.copy(),
+        reception_subscriber=rows.subscriber.copy(),
+        reception_s=rows.slot.copy(),
+        reception_wanted=rows.wanted.astype(bool),
+        transmissions=field.transmissions,
+        sent=field.sensors.sent.copy(),
+        received=field.sensors.received.copy(),
+        event_pj=field.sensors.event_pj.copy(),
+        control_pj=all_control_pj(field),
+        drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
+        control_messages=messages,
+        control_bits={kind: int(count * getattr(limits, f"{kind}_bits")) for kind, count in messages.items()},
+        died_s=None if tally.died == NONE else float(tally.died),
+    )
+
+
+def control_messages(world: World, field: Field) -> dict[str, int]:
+    """How many control messages of each kind were sent."""
+    groups = field.communities
+    speakers = np.where(groups.sensors > 1, groups.sensors, 0).astype(np.int64)
+    return {
+        "hello": int(field.hellos.sum()),
+        "reply": int((field.hellos * sensors_in_touch(world.sensor_cell, world.grid)).sum()),
+        "path": int((groups.paths * speakers).sum()),
+        "route": int((groups.routes * speakers).sum()),
+        "election": int((2 * groups.elections * speakers).sum()),
+        "notice": int(field.tally[0].notices),
+    }
+
+
+def full_log_of(field: Field) -> FullLog:
+    """Every transfer and drop, column by column."""
+    transfers = field.transfer_log[: field.tally[0].transfers]
+    drops = field.drop_log[: field.tally[0].drops]
+    return FullLog(
+        Transfers(*(transfers[name].copy() for name in Transfers._fields)),
+        Drops(*(drops[name].copy() for name in Drops._fields)),
+    )

@@ -1,0 +1,253 @@
+"""`serai match`: events and subscriptions in files, matched, with every row accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from serai.core.conditions import Kind, kinds_by_use
+from serai.core.errors import BadInput, did_you_mean
+from serai.matching import tables
+from serai.matching.files import ParquetFiles, Piece, Rows, parquet_files, write_part
+from serai.matching.match import (
+    MOST_ON_DRIVER,
+    SHOWN,
+    Engine,
+    Matching,
+    Task,
+    cores_of,
+    match,
+    prepare_match,
+    refuse_rejected,
+)
+from serai.matching.worker import Matcher, Mode, Tally
+
+_TALLIES = pa.schema([(name, pa.int64()) for name in ("events", "matched", "rejected", "pairs")])
+
+
+@dataclass(frozen=True)
+class MatchReport:
+    """What a match did; events = matched + unmatched + rejected."""
+
+    events: int
+    matched_events: int
+    unmatched_events: int
+    rejected_events: int
+    subscriptions: int
+    rejected_subscriptions: int
+    rows: int  # of the answer
+    engine: str
+    why: str
+    out: str
+    rejects: str | None  # file of the rejected rows, if there are any
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return asdict(self)
+
+
+def match_files(
+    spark: SparkSession,
+    events: str | Path,
+    subscriptions: str | Path,
+    out: str | Path,
+    *,
+    mode: Mode = "pairs",
+    first: int | None = None,
+    order_by: str = "event",
+    time: str | None = None,
+    engine: Engine = "auto",
+    strict: bool = False,
+    rejects: str | Path | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> MatchReport:
+    """Match the events of one table with the subscriptions of another, and write the answer to `out`."""
+    place = Path(out).absolute()
+    rejects_place = Path(rejects).absolute() if rejects else place.with_name(f"{place.name}.rejects.jsonl")
+    for new, old in ((place, events), (rejects_place, subscriptions)):
+        tables.check_free(new)
+        tables.check_there(old)
+    options: dict[str, Any] = {"mode": mode, "first": first, "order_by": order_by, "time": time, "engine": engine}
+    with tables.aside(place) as folder:
+        on_step("reading")
+        asked = read_subscriptions(spark, subscriptions)
+        given = read_events(spark, events, asked, folder)
+        at_hand = _at_hand(subscriptions)
+        matching = prepare_match(given.path, tables.usable(asked), strict=strict, gathered=at_hand, **options)
+        bad, nameless_count = matching.rejected, 0
+        if at_hand is None:
+            nameless = tables.rejects_of(asked, "subscriptions", "subscription")
+            bad, nameless_count = bad.unionByName(nameless), nameless.count()
+        on_step(f"matching by {matching.plan.engine}")
+        if strict:  # of Parquet files the ids are looked at, too
+            refuse_rejected(bad.unionByName(given.bad).limit(SHOWN + 1).toArrow())
+        made = _made(spark, matching, given, folder, options)
+        on_step("writing")
+        rejected_subscriptions = matching.bad + nameless_count
+        if rejected_subscriptions or made.rejected:
+            tables.write_one_file(bad.unionByName(given.bad), rejects_place, "json", folder)
+        tables.put(spark, made.answer, place, folder)
+    return MatchReport(
+        events=made.events,
+        matched_events=made.matched,
+        unmatched_events=made.events - made.matched - made.rejected,
+        rejected_events=made.rejected,
+        subscriptions=matching.count + nameless_count,
+        rejected_subscriptions=rejected_subscriptions,
+        rows=made.rows,
+        engine=matching.plan.engine,
+        why=matching.plan.why,
+        out=str(out),
+        rejects=str(rejects_place) if rejected_subscriptions or made.rejected else None,
+    )
+
+
+# --- What is given
+
+
+class Given(NamedTuple):
+    """Events that can be matched, as Parquet files; and those that cannot."""
+
+    path: str
+    bad: DataFrame
+    rejected: int  # in tables without types; of a Parquet table it is not known yet
+
+
+def read_subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
+    """The subscriptions, with ids and bounds of their types, and a reason for those that cannot be used."""
+    table = _with_ids(tables.read_table(spark, path), "subscription", str(path))
+    bounds = [name for name in table.columns if name.endswith(("_low", "_high"))]
+    numbers = bounds if tables.is_untyped(table) and "where" not in table.columns else []
+    return tables.with_reason(table, "subscription", dict.fromkeys(numbers, "real"))
+
+
+def _at_hand(path: str | Path) -> pa.Table | None:
+    """The subscriptions of Parquet files on this machine, if they are not too many; nobody else need be asked."""
+    files = parquet_files(path) if tables.format_of(path) == "parquet" else None
+    if files is None or files.rows > MOST_ON_DRIVER:
+        return None
+    table = pa.concat_tables([pq.ParquetFile(each).read() for each in files.paths])
+    plain = (
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    )
+    return pa.table(list(plain), names=table.column_names)
+
+
+def read_events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> Given:
+    """The events: Parquet as it is, other formats written anew, with types as the subscriptions use them."""
+    table = _with_ids(tables.read_table(spark, path), "event", str(path))
+    if not tables.is_untyped(table):
+        bad = tables.rejects_of(tables.with_reason(table, "event", {}), "events", "event")
+        return Given(tables.spark_path(path), bad, 0)
+    typed = tables.with_reason(table, "event", kinds_taken_for_granted(asked))
+    good = folder / "events.parquet"
+    tables.usable(typed).write.parquet(str(good))
+    bad = tables.rejects_of(typed, "events", "event")
+    return Given(str(good), bad, bad.count())
+
+
+def kinds_taken_for_granted(asked: DataFrame) -> dict[str, Kind]:
+    """The kinds that attributes have for the subscriptions, for events that come without types."""
+    as_text = "where" in asked.columns
+    texts = asked.select("where").limit(MOST_ON_DRIVER).toArrow()["where"].to_pylist() if as_text else []
+    bounds = [f"{name.rpartition('_')[0]} < 0" for name in asked.columns if name.endswith(("_low", "_high"))]
+    return kinds_by_use([*texts, *bounds])
+
+
+def _with_ids(table: DataFrame, name: str, path: str) -> DataFrame:
+    """The table, with whole numbers as ids if they all are."""
+    if name not in table.columns:
+        nearest = did_you_mean(name, tables.columns_of(table))
+        raise BadInput(f"{path}: no column {name} (the id of each row); {nearest}")
+    if tables.is_untyped(table) and table.agg(tables.whole_number_ids(name)).first()[0]:  # type: ignore[index]
+        return table.withColumn(name, F.col(name).cast("bigint"))
+    return table
+
+
+# --- What is made
+
+
+class _Made(NamedTuple):
+    """An answer in a folder of Parquet files, and what there was to it."""
+
+    answer: Path
+    rows: int
+    events: int
+    matched: int
+    rejected: int
+
+
+def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, options: Mapping[str, Any]) -> _Made:
+    answer = folder / "answer"
+    if matching.matcher is not None and matching.files is not None and options["mode"] in ("pairs", "any"):
+        answer.mkdir()
+        return _made_by_workers(spark, matching.matcher, matching.files, given, answer)
+    matching.answer.write.parquet(str(answer))
+    tables.keep_parts(answer)
+    found = spark.read.parquet(str(answer))
+    rows = found.count()
+    events = spark.read.parquet(given.path)
+    if options["mode"] in ("pairs", "any"):
+        ids = found.select("event")
+    else:
+        ids = match(given.path, matching.subscriptions, mode="any", time=options["time"], engine=options["engine"])
+    total, nameless = events.agg(F.count("*"), F.count_if(F.col("event").isNull())).first()  # type: ignore[misc]
+    matched = events.join(ids.distinct(), "event", "left_semi").count()
+    return _Made(answer, rows, total + given.rejected, matched, nameless + given.rejected)
+
+
+def _made_by_workers(spark: SparkSession, matcher: Matcher, files: ParquetFiles, given: Given, answer: Path) -> _Made:
+    """Each task reads its row groups, writes one file, and only says how many rows it saw."""
+    tally = write_pairs(spark, matcher, files, answer)
+    return _Made(answer, tally.pairs, tally.events + given.rejected, tally.matched, tally.rejected + given.rejected)
+
+
+def write_pairs(
+    spark: SparkSession,
+    matcher: Matcher,
+    files: ParquetFiles,
+    answer: Path,
+    *,
+    without: Mapping[Piece, Rows] | None = None,
+    by_subscription: bool = False,
+) -> Tally:
+    """Let the workers match the events of some files, but for rows `without`, and write one file per task.
+
+    `by_subscription`: each file is sorted, so that whoever asks for one subscription reads little.
+    """
+    tasks = files.tasks(cores_of(spark))
+    schema = matcher.schema(files.schema.field("event").type)
+    write = _writing_task(matcher, tasks, schema, answer.absolute(), without, by_subscription)
+    tallies = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(write, from_arrow_schema(_TALLIES))
+    rows = tallies.collect()
+    return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
+
+
+def _writing_task(
+    matcher: Matcher,
+    tasks: list[list[Piece]],
+    schema: pa.Schema,
+    answer: Path,
+    without: Mapping[Piece, Rows] | None,
+    by_subscription: bool,
+) -> Task:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            tally = Tally()
+            found: Iterable[pa.Table] = matcher.answer(matcher.read(tasks[number], without), tally)
+            found = (table.cast(schema) for table in found)
+            if by_subscription:
+                found = [pa.concat_tables([schema.empty_table(), *found]).sort_by("subscription")]
+            write_part(found, answer / f"part-{number:05}.parquet", schema)
+            yield pa.RecordBatch.from_pylist([asdict(tally)], schema=_TALLIES)
+
+    return write

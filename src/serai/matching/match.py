@@ -1,0 +1,375 @@
+"""Which events does each subscription want? One function, two engines, the same answer.
+
+`index`: the subscriptions go to every worker, which builds grids of them (`serai.matching.index`) and is handed the
+events in Arrow batches, or reads Parquet files by itself. `keys`: rendezvous keys as a join in SQL
+(`serai.matching.keys`), for subscriptions too many to be sent around, and for few where it is cheaper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from serai.core.conditions import Kind, Readings
+from serai.core.errors import BadInput, did_you_mean
+from serai.core.jit import announced_compilation
+from serai.matching.boxes import Asked, boxes_of, kind_of
+from serai.matching.files import ParquetFiles, Piece, parquet_files
+from serai.matching.index import build_index, expected_work, find_pairs
+from serai.matching.keys import (
+    COMPARED_NS,
+    LISTED_NS,
+    MOST_BROADCAST,
+    KeyPlan,
+    conditions_table,
+    join_on_keys,
+    plan_keys,
+)
+from serai.matching.subscriptions import readings_of, rejected_rows
+from serai.matching.tables import read_parquet
+from serai.matching.worker import Matcher, Mode, in_batches
+from serai.spark.machine import usable_cores
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Reading = Callable[[pa.Table], Readings]
+Engine = Literal["auto", "index", "keys"]
+MOST_ON_DRIVER = 2_000_000
+"""Subscriptions that are gathered by the driver and sent to every worker; more are partitioned by key."""
+_TRANSFER_NS = {"arrow": 700.0, "files": 60.0, "sql": 250.0}  # an event to where it is compared, and its pairs back
+_INDEX_COMPARED_NS, _INDEX_BUILD_NS = 2.0, 2000.0  # per candidate; per subscription and worker
+_UNKNOWN_EVENTS = 10_000_000.0
+_PLANNED_WITH = 20_000  # subscriptions, when there are too many to look at all
+MOST_PER_BATCH = 1 << 16  # pairs in one Arrow batch to the JVM
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """Which engine answers, and why."""
+
+    engine: str
+    why: str
+    asked: Asked | None = None
+    keys: KeyPlan | None = None
+    broadcast: bool = True
+
+    def __str__(self) -> str:
+        return f"engine {self.engine}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A match that is about to be made: its answer, what could not be used, and how it will be done."""
+
+    answer: DataFrame
+    rejected: DataFrame
+    plan: MatchPlan
+    subscriptions: DataFrame
+    count: int  # of the subscriptions
+    bad: int  # of them that cannot be used
+    matcher: Matcher | None = None
+    files: ParquetFiles | None = None
+
+
+def match(
+    events: DataFrame | str | Path,
+    subscriptions: DataFrame,
+    *,
+    mode: Mode = "pairs",
+    first: int | None = None,
+    order_by: str = "event",
+    time: str | None = None,
+    engine: Engine = "auto",
+    strict: bool = False,
+    explain: bool = False,
+) -> DataFrame:
+    """The events that each subscription wants, as pairs of `event` and `subscription`.
+
+    Events have an id `event` and attributes: numbers, integers, times, texts. They may be given as a path to Parquet
+    files, which the workers then read by themselves. Subscriptions have an id `subscription` and either a text `where`
+    or range columns. `mode`: "pairs"; "counts" of events per subscription; "any", the events that somebody wants;
+    "first", the `first` events of each subscription by the column `order_by`. `time` names the column of events that
+    the columns `from` and `until` of subscriptions are about, if there are such.
+    """
+    matching = prepare_match(
+        events, subscriptions, mode=mode, first=first, order_by=order_by, time=time, engine=engine, strict=strict
+    )
+    if explain:
+        print(matching.plan)
+    return matching.answer
+
+
+def prepare_match(
+    events: DataFrame | str | Path,
+    subscriptions: DataFrame,
+    *,
+    mode: Mode = "pairs",
+    first: int | None = None,
+    order_by: str = "event",
+    time: str | None = None,
+    engine: Engine = "auto",
+    strict: bool = False,
+    gathered: pa.Table | None = None,
+) -> Matching:
+    """Read the subscriptions, choose the engine, and say what will be done; events are not touched yet.
+
+    `gathered`: the subscriptions once more, if they are at hand and need not be asked of Spark.
+    """
+    _check_options(mode, first, engine)
+    spark = subscriptions.sparkSession
+    files = None if isinstance(events, DataFrame) else parquet_files(events)
+    frame = events if isinstance(events, DataFrame) else read_parquet(spark, str(events))
+    kinds = attribute_kinds(frame)
+    order = _order_columns(frame, mode, order_by)
+    if gathered is None:
+        gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
+    if len(gathered) > MOST_ON_DRIVER:
+        read = partial(readings_of, kinds=kinds, time=time)
+        return _partitioned(frame, subscriptions, kinds, gathered, read, mode, first, order, strict)
+    readings = readings_of(gathered, kinds, time)
+    ids = gathered["subscription"].combine_chunks()
+    rejected = rejected_rows(gathered, readings)
+    if strict:
+        refuse_rejected(rejected)
+    plan = _choose(engine, readings, kinds, ids, files)
+    rejects = spark.createDataFrame(rejected)
+    counts = len(gathered), len(rejected)
+    known = pa.table({"subscription": ids.filter(_read(readings))})
+    finish = partial(_finished, mode=mode, first=first, known=lambda: spark.createDataFrame(known))
+    if plan.asked is not None:
+        matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
+        found = _by_index(spark, matcher, frame, files)
+        return Matching(finish(found), rejects, plan, subscriptions, *counts, matcher, files)
+    table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
+    conditions = spark.createDataFrame(table)
+    found = _by_keys(frame, conditions, list(readings.named), plan, mode, order)
+    return Matching(finish(found), rejects, plan, subscriptions, *counts)
+
+
+def attribute_kinds(events: DataFrame) -> dict[str, Kind]:
+    """The attributes that events have, and their kinds: all columns that can be compared, but for their id."""
+    if "event" not in events.columns:
+        raise BadInput(f"the events have no column event (their id); their columns are: {', '.join(events.columns)}")
+    kinds = {column.name: kind_of(column.type) for column in to_arrow_schema(events.schema, timezone="UTC")}
+    return {name: kind for name, kind in kinds.items() if kind is not None and name != "event"}
+
+
+def refuse_rejected(rejected: pa.Table) -> None:
+    """Complain about rows that cannot be used, if there are any."""
+    if len(rejected) == 0:
+        return
+    shown = [f"  {row['table']} {row['id']}: {row['reason']}" for row in rejected.slice(0, SHOWN).to_pylist()]
+    more = [f"  and {len(rejected) - SHOWN} more"] if len(rejected) > SHOWN else []
+    rows = "1 row" if len(rejected) == 1 else f"{len(rejected)} rows"
+    raise BadInput("\n".join([f"{rows} cannot be used, and strict was asked for:", *shown, *more]))
+
+
+def _check_options(mode: str, first: int | None, engine: str) -> None:
+    if mode not in get_args(Mode):
+        raise BadInput(f'no mode "{mode}"; {did_you_mean(mode, get_args(Mode))}')
+    if engine not in get_args(Engine):
+        raise BadInput(f'no engine "{engine}"; {did_you_mean(engine, get_args(Engine))}')
+    if (mode == "first") != (first is not None) or (first is not None and first < 1):
+        raise BadInput(
+            'mode "first" needs a number of events per subscription (first), 1 or more; other modes have none'
+        )
+
+
+def _order_columns(events: DataFrame, mode: Mode, order_by: str) -> list[str]:
+    if mode != "first":
+        return []
+    if order_by not in events.columns:
+        raise BadInput(f'no column "{order_by}" to order the events by; {did_you_mean(order_by, events.columns)}')
+    return [order_by]
+
+
+def _read(readings: Readings) -> pa.Array:
+    return pa.array([reason is None for reason in readings.reasons], pa.bool_())
+
+
+# --- Choosing
+
+
+def _choose(
+    engine: Engine, readings: Readings, kinds: Mapping[str, Kind], ids: pa.Array, files: ParquetFiles | None
+) -> MatchPlan:
+    """The engine that is asked for, or the one that is expected to be done first."""
+    events = float(files.rows) if files else _UNKNOWN_EVENTS
+    subscriptions = int(readings.possible.sum())
+    keys = plan_keys(readings, subscriptions, max(events, 1.0))
+    asked, compared, grids = _index_compared(readings, kinds, ids)
+    by_index = _TRANSFER_NS["files" if files else "arrow"] + _INDEX_COMPARED_NS * compared
+    by_index += _INDEX_BUILD_NS * subscriptions / max(events, 1.0)
+    by_keys = _TRANSFER_NS["sql"] + COMPARED_NS * keys.compared + LISTED_NS * keys.listed / max(events, 1.0)
+    chosen = engine if engine != "auto" else "index" if by_index <= by_keys else "keys"
+    why = (
+        f"{'asked for' if engine != 'auto' else 'expected to be faster'}; estimates for {subscriptions:,} subscriptions"
+        f" and {'' if files else 'perhaps '}{events:,.0f} events{' in Parquet files' if files else ''}:"
+        f" index {by_index:,.0f} ns an event ({compared:.1f} compared, grids of {grids}),"
+        f" keys {by_keys:,.0f} ns ({keys.compared:.1f} compared, {keys.listed:,.0f} keys: {keys.bits})"
+    )
+    if chosen == "index":
+        return MatchPlan("index", why, asked=asked)
+    return MatchPlan("keys", why, keys=keys, broadcast=keys.listed <= MOST_BROADCAST)
+
+
+def _index_compared(readings: Readings, kinds: Mapping[str, Kind], ids: pa.Array) -> tuple[Asked, float, str]:
+    asked = boxes_of(readings, kinds, ids)
+    compared, bins = expected_work(asked.low, asked.high)
+    grids = [" x ".join(map(str, each)) or "1" for each in bins]
+    return asked, compared, ", ".join(grids) or "no boxes"
+
+
+# --- The two engines
+
+
+def _by_index(spark: SparkSession, matcher: Matcher, events: DataFrame, files: ParquetFiles | None) -> DataFrame:
+    """The worker's answers, as they come from each task."""
+    warm_up(matcher.asked)
+    types = {column.name: column.type for column in to_arrow_schema(events.schema, timezone="UTC")}
+    schema = matcher.schema(types["event"], types[matcher.columns[-1]])
+    if files is not None:
+        tasks = files.tasks(cores_of(spark))
+        numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
+        return numbers.mapInArrow(_file_task(matcher, tasks, schema), from_arrow_schema(schema))
+    names = matcher.column_names()
+    chosen = [F.col(f"`{column}`").alias(name) for column, name in zip(matcher.columns, names, strict=True)]
+    return events.select(*chosen).mapInArrow(_batch_task(matcher, schema), from_arrow_schema(schema))
+
+
+def _batch_task(matcher: Matcher, schema: pa.Schema) -> Task:
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in matcher.answer(in_batches(batches)):
+            yield from table.cast(schema).to_batches(MOST_PER_BATCH)
+
+    return answer
+
+
+def _file_task(matcher: Matcher, tasks: list[list[Piece]], schema: pa.Schema) -> Task:
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for table in matcher.answer(matcher.read(tasks[number])):
+                    yield from table.cast(schema).to_batches(MOST_PER_BATCH)
+
+    return answer
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks can run at once, as far as the settings tell."""
+    master = spark.conf.get("spark.master", "") or ""
+    named = re.match(r"local\[(\d+)", master)
+    if named:
+        return int(named[1])
+    return usable_cores() if master.startswith("local") else int(spark.conf.get("spark.default.parallelism", "8") or 8)
+
+
+def warm_up(asked: Asked) -> None:
+    """Compile the kernels here, once, so that the workers find them on the disk."""
+    with announced_compilation("matching"):
+        few = slice(0, 1)
+        index = build_index(asked.low[few], asked.high[few])
+        for _ in find_pairs(index, np.zeros((1, index.width)), np.zeros(1, np.bool_)):
+            pass
+
+
+def _by_keys(
+    events: DataFrame, conditions: DataFrame, names: list[str], plan: MatchPlan, mode: Mode, order: list[str]
+) -> DataFrame:
+    assert plan.keys is not None
+    by = order[0] if order else None
+    pairs = join_on_keys(events, conditions, names, plan.keys, broadcast=plan.broadcast, order_by=by)
+    if mode == "any":
+        return pairs.select("event")
+    return pairs.groupBy("subscription").agg(F.count("*").alias("events")) if mode == "counts" else pairs
+
+
+def _finished(found: DataFrame, mode: Mode, first: int | None, known: Callable[[], DataFrame]) -> DataFrame:
+    """The answer from what the tasks found."""
+    if mode == "any":
+        return found.distinct()
+    if mode == "counts":
+        none = known().select("subscription", F.lit(0).cast("bigint").alias("events"))
+        return found.unionAll(none).groupBy("subscription").agg(F.sum("events").alias("events"))
+    if mode == "first":
+        earliest = Window.partitionBy("subscription").orderBy("order", "event")
+        ranked = found.withColumn("rank", F.row_number().over(earliest))
+        return ranked.where(F.col("rank") <= (first or 0)).select("event", "subscription")
+    return found
+
+
+# --- More subscriptions than the driver should hold
+
+
+def _partitioned(
+    events: DataFrame,
+    subscriptions: DataFrame,
+    kinds: Mapping[str, Kind],
+    gathered: pa.Table,
+    reading: Reading,
+    mode: Mode,
+    first: int | None,
+    order: list[str],
+    strict: bool,
+) -> Matching:
+    """Subscriptions read by the workers and partitioned by key; nothing of their size comes to the driver."""
+    some = gathered.take(pa.array(np.linspace(0, len(gathered) - 1, _PLANNED_WITH).astype(np.int64)))
+    sample = reading(some)
+    for name, kind in kinds.items():
+        sample.open(name, kind)
+    total = subscriptions.count()
+    keys = plan_keys(sample, total, _UNKNOWN_EVENTS)
+    read = _read_by_workers(subscriptions, reading, kinds, list(sample.named))
+    rejects = read.where("reason is not null").select(
+        F.lit("subscriptions").alias("table"), F.col("subscription").cast("string").alias("id"), "reason", "row"
+    )
+    if strict:
+        refuse_rejected(rejects.limit(SHOWN + 1).toArrow())
+    usable = read.where("reason is null and possible").drop("reason", "row", "possible")
+    why = (
+        f"{total:,} subscriptions are more than the {MOST_ON_DRIVER:,} that are sent to every worker;"
+        f" partitioned by key, {keys.compared:.1f} compared an event, {keys.listed:,.0f} keys: {keys.bits}"
+    )
+    plan = MatchPlan("keys", why, keys=keys, broadcast=False)
+    found = _by_keys(events, usable, list(sample.named), plan, mode, order)
+    known = read.where("reason is null").select("subscription")
+    return Matching(_finished(found, mode, first, lambda: known), rejects, plan, subscriptions, total, rejects.count())
+
+
+def _read_by_workers(
+    subscriptions: DataFrame, reading: Reading, kinds: Mapping[str, Kind], names: list[str]
+) -> DataFrame:
+    """The conditions of the subscriptions, and the reasons of those that cannot be used."""
+
+    def read(table: pa.Table) -> pa.Table:
+        readings = reading(table)
+        for name in names:
+            readings.open(name, kinds[name])
+        readings.named = {name: readings.named[name] for name in names}
+        texts = table["where"].cast(pa.string()) if "where" in table.column_names else pa.nulls(len(table), pa.string())
+        more = {
+            "reason": pa.array(readings.reasons, pa.string()),
+            "row": texts,
+            "possible": pa.array(readings.possible),
+        }
+        conditions = conditions_table(readings, kinds, table["subscription"])
+        for name, column in more.items():
+            conditions = conditions.append_column(name, column)
+        return conditions
+
+    def read_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in in_batches(batches):
+            yield from read(table).to_batches()
+
+    empty = to_arrow_schema(subscriptions.schema, timezone="UTC").empty_table()
+    return subscriptions.mapInArrow(read_batches, from_arrow_schema(read(empty).schema))

@@ -1,0 +1,198 @@
+"""From a world to the state of a run, bigger logs when a run outgrows them, and from the state to the outcome."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.opportunistic.engine.state import (
+    BITS,
+    BUNDLE,
+    CONTACT,
+    DELIVERY,
+    DROP,
+    DROPS,
+    ENTRY,
+    LINK,
+    LINK_WORD,
+    NODE,
+    NONE,
+    RUN,
+    SUBSCRIPTION,
+    TRANSFER,
+    TRANSFERS,
+    VIEW,
+    WORD,
+    Medium,
+    Net,
+    Outcome,
+    Records,
+)
+from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
+from serai.world.contacts import Meetings, in_order
+
+_FIRST_LOG = 1 << 14
+
+
+class Needs(NamedTuple):
+    """What a protocol wants the state to have room for."""
+
+    lists: bool = False
+    row: int = 1  # length of a list's row
+    subscription_lists: bool = False
+    copies: bool = False
+    predictabilities: bool = False
+    filter_bits: int = 8
+
+
+def lay_out(world: ContactWorld, medium: Medium, needs: Needs) -> Net:
+    """The state at the start of a run."""
+    contacts = contact_records(meetings_that_count(world.meetings, medium))
+    bundles, subscriptions = bundle_records(world.bundles), subscription_records(world.subscriptions)
+    nodes, channels, count = world.nodes, max(world.channels, 1), len(bundles)
+    words = max((count + BITS - 1) // BITS, 1)
+    links = 2 * most_at_once(contacts)
+    listed = links if needs.lists else 0
+    people = records(nodes, NODE, first=NONE, last=NONE)
+    people.carries = world.carries
+    rows = _FIRST_LOG if medium.full_log else 0
+    return Net(
+        medium=medium,
+        run=records(1, RUN, free=links // 2),
+        contacts=contacts,
+        bundles=bundles,
+        subscriptions=subscriptions,
+        nodes=people,
+        links=records(links, LINK),
+        free=2 * np.arange(links // 2 - 1, -1, -1, dtype=np.int32),
+        heap=np.empty(links, np.int32),
+        line=np.empty(nodes, np.int64),
+        alive=np.zeros(words, np.int64),
+        words=records((nodes, words), WORD),
+        hops=np.zeros((nodes, count), np.uint8),
+        copies=np.zeros((nodes, count) if needs.copies else (0, 0), np.int16),
+        link_words=records((links, words), LINK_WORD),
+        row=np.zeros((listed, needs.row)),
+        views=records((listed, channels), VIEW),
+        wants=np.zeros((channels, nodes), np.int16),
+        entries=records((nodes, len(subscriptions)) if needs.subscription_lists else (0, 0), ENTRY, renewed=NONE),
+        predictability=np.zeros((nodes, nodes + channels) if needs.predictabilities else (0, 0)),
+        filter=np.zeros(needs.filter_bits, np.uint8),
+        deliveries=records(most_deliveries(world.bundles, world.subscriptions, channels), DELIVERY),
+        transfers=np.zeros(len(TRANSFERS), np.int64),
+        drops=np.zeros(len(DROPS), np.int64),
+        transfer_log=records(rows, TRANSFER),
+        drop_log=records(rows, DROP),
+    )
+
+
+def contact_records(meetings: Meetings) -> Records:
+    """Contacts as the kernel reads them."""
+    made = records(len(meetings.a), CONTACT, link=NONE)
+    made.a, made.b, made.up_s, made.down_s = meetings
+    made.by_down = order_of(meetings.down_s)
+    return made
+
+
+def bundle_records(bundles: Bundles) -> Records:
+    """Bundles as the kernel reads them."""
+    made = records(len(bundles.source), BUNDLE)
+    made.source, made.channel, made.created_s = bundles.source, bundles.channel, bundles.created_s
+    made.size_bytes, made.expires_s = bundles.size_bytes, bundles.created_s + bundles.lifetime_s
+    made.by_expiry = order_of(made.expires_s)
+    return made
+
+
+def subscription_records(subscriptions: Subscriptions) -> Records:
+    """Subscriptions as the kernel reads them; time begins at 0."""
+    made = records(len(subscriptions.node), SUBSCRIPTION)
+    made.node, made.channel = subscriptions.node, subscriptions.channel
+    made.from_s, made.to_s = np.maximum(subscriptions.from_s, 0.0), subscriptions.to_s
+    made.by_end = order_of(made.to_s)
+    return made
+
+
+def records(shape: int | tuple[int, int], dtype: np.dtype[np.void], **fields: int) -> Records:
+    """Blank records, with the given fields set in all of them."""
+    made = np.zeros(shape, dtype).view(np.recarray)
+    for name, value in fields.items():
+        made[name] = value
+    return made
+
+
+def order_of(times_s: NDArray[np.float64]) -> NDArray[np.int32]:
+    """The rows in order of time, those of one time in the order in which they stand."""
+    return np.argsort(times_s, kind="stable").astype(np.int32)
+
+
+def meetings_that_count(meetings: Meetings, medium: Medium) -> Meetings:
+    """The contacts that last and begin within the run; with ticks, as they are seen at ticks.
+
+    On a contact of no length nothing can be sent. A tick sees a contact from the first tick not before its begin up to
+    the first not before its end; one between two ticks is never seen.
+    """
+    if medium.step_s > 0:
+        up_s, down_s = (np.ceil(time_s / medium.step_s) * medium.step_s for time_s in (meetings.up_s, meetings.down_s))
+        meetings = in_order(Meetings(meetings.a, meetings.b, up_s, down_s))
+    counts = (meetings.up_s < meetings.down_s) & (meetings.up_s <= medium.duration_s)
+    return meetings if counts.all() else meetings.at(counts)
+
+
+def most_at_once(contacts: Records) -> int:
+    """How many contacts there are at most at one time."""
+    begun = np.arange(1, len(contacts) + 1)
+    over = np.searchsorted(contacts.down_s[contacts.by_down], contacts.up_s, side="right")
+    return int((begun - over).max(initial=0))
+
+
+def most_deliveries(bundles: Bundles, subscriptions: Subscriptions, channels: int) -> int:
+    """How many deliveries there can be: every bundle to everybody who ever subscribes to its channel."""
+    subscribers = np.bincount(subscriptions.channel, minlength=channels)
+    return int(subscribers[bundles.channel].sum())
+
+
+def drive(net: Net, advance: Callable[[Net], bool]) -> Net:
+    """Let `advance` run to the end; whenever it stops short of room in the logs, they are grown."""
+    while not advance(net):
+        net = net._replace(
+            transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
+            drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
+        )
+    return net
+
+
+def most_logged(net: Net) -> int:
+    """How many rows one instant can add to a log at most."""
+    return int(net.run[0].stored) + len(net.links) + len(net.bundles) - int(net.run[0].born)
+
+
+def with_room(log: Records, used: int, more: int) -> Records:
+    """The log with room for `more` rows, twice as long as it is full."""
+    grown = records(2 * (used + more) + 1, log.dtype)
+    grown[:used] = log[:used]
+    return grown
+
+
+def outcome_of(net: Net) -> Outcome:
+    """What a finished run gave."""
+    run, rows = net.run[0], net.deliveries[: net.run[0].deliveries]
+    rest_s = net.medium.duration_s - net.nodes.since_s
+    return Outcome(
+        delivery_bundle=rows.bundle.copy(),
+        delivery_node=rows.node.copy(),
+        delivery_s=rows.time_s.copy(),
+        delivery_hops=rows.hops.copy(),
+        payload_bytes=int(run.payload_bytes),
+        control_bytes=int(run.control_bytes),
+        wasted_bytes=int(run.wasted_bytes),
+        lists=int(run.lists),
+        contacts=int(run.up),
+        transfers=dict(zip(TRANSFERS, net.transfers.tolist(), strict=True)),
+        drops=dict(zip(DROPS, net.drops.tolist(), strict=True)),
+        relays=net.bundles.relays.copy(),
+        stored_byte_s=net.nodes.stored_byte_s + net.nodes.used_bytes * rest_s,
+        peak_bytes=net.nodes.peak_bytes.copy(),
+        transfer_log=net.transfer_log[: run.transfers].copy(),
+        drop_log=net.drop_log[: run.drops].copy(),
+    )

@@ -1,0 +1,201 @@
+"""What all routers of opportunistic networks share: settings, and the rules that are not one protocol's own.
+
+A rule is a pure function of numbers. The kernel (`serai.opportunistic.engine.loop`) and the router that a live node
+drives (`serai.opportunistic.router.router`) ask the same rules; docs/dpsp.md has them in words.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as setting
+
+from serai.core.jit import rule
+from serai.core.order import key_in_slot, mix, slot_key
+from serai.core.units import Seconds
+
+FLOODING, DIRECT, SPRAY, PROPHET, DPSP = range(5)
+LIVE, VECTOR, BLOOM = range(3)  # how a node knows what its neighbour has seen
+RANDOM, OLDEST, NEWEST = range(3)  # who goes first among equals
+NO_PRIORITIES = (0, 0, 0, 0)
+MICROSECONDS = 1e6
+
+
+class RouterSettings(BaseModel):
+    """What every router can be set to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seen: Literal["live", "vector", "bloom"] = setting(
+        "vector",
+        description="How a node knows what its neighbour has seen: by asking for free at any moment (as in The ONE), by"
+        " a list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
+    )
+    order: Literal["random", "oldest", "newest"] = setting(
+        "random", description="Which of several bundles goes first when nothing else decides."
+    )
+    wanted_first: bool = setting(
+        False, description="Bundles that the neighbour has subscribed to go before all others, whatever their priority."
+    )
+    consume: bool = setting(
+        False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
+    )
+    skip_late: bool = setting(False, description="A bundle that would expire before it has been sent is not begun.")
+    repeat_s: Seconds = setting(
+        60.0, gt=0, alias="repeat", description="In a long contact lists are exchanged again after this time."
+    )
+    header_bytes: int = setting(32, ge=0, description="Size of a list without its entries.")
+    entry_bytes: int = setting(40, ge=0, description="Size of a list's entry: a subscription, or a predictability.")
+    id_bytes: int = setting(8, ge=0, description='Size of the id of a bundle in a list of seen ones (seen = "vector").')
+    bloom_bits: int = setting(
+        10, ge=1, le=64, description='Bits of the Bloom filter for each bundle seen (seen = "bloom").'
+    )
+
+
+class Rules(NamedTuple):
+    """The settings as rules and kernels read them; what a protocol does not have stays at its default."""
+
+    protocol: int
+    seen: int
+    lists: bool  # whether lists are exchanged at all
+    order: int
+    wanted_first: bool
+    consume: bool
+    skip_late: bool
+    repeat_s: float
+    header_bytes: int
+    entry_bytes: int
+    id_bytes: int
+    bloom_bits: int
+    copies: int = 1  # spray-and-wait
+    binary: bool = True
+    encounter: float = 0.0  # PRoPHET
+    transitivity: float = 0.0
+    aging: float = 1.0
+    aging_unit_s: float = 1.0
+    known_filter: bool = False  # DPSP
+    hop_filter: bool = False
+    duplicate_filter: bool = True
+    hop_tolerance: int = 0
+    missing_is_far: bool = False
+    priorities: tuple[int, int, int, int] = NO_PRIORITIES
+    vote: bool = True
+    entry_lifetime_s: float = math.inf
+    renewal_s: float = math.inf
+
+
+def shared_rules(protocol: int, settings: RouterSettings, *, lists: bool | None = None) -> Rules:
+    """The settings that all routers have, as rules."""
+    seen = ("live", "vector", "bloom").index(settings.seen)
+    return Rules(
+        protocol=protocol,
+        seen=seen,
+        lists=seen != LIVE if lists is None else lists,
+        order=("random", "oldest", "newest").index(settings.order),
+        wanted_first=settings.wanted_first,
+        consume=settings.consume,
+        skip_late=settings.skip_late,
+        repeat_s=settings.repeat_s,
+        header_bytes=settings.header_bytes,
+        entry_bytes=settings.entry_bytes,
+        id_bytes=settings.id_bytes,
+        bloom_bits=settings.bloom_bits,
+    )
+
+
+# ---- time
+
+
+@rule
+def is_expired(now_s: float, expires_s: float) -> bool:
+    """Whether a bundle's lifetime is over: it is gone at that very instant."""
+    return now_s >= expires_s
+
+
+@rule
+def transfer_s(size_bytes: int, rate_bps: float) -> float:
+    """How long so many bytes take on a link."""
+    return size_bytes * 8.0 / rate_bps
+
+
+@rule
+def sent_bytes(size_bytes: int, rate_bps: float, took_s: float) -> int:
+    """How many of the bytes of a transfer were on the air when it broke after `took_s`."""
+    return min(size_bytes, int(took_s * rate_bps / 8.0))
+
+
+# ---- who goes first
+
+
+@rule
+def instant_key(key: int, now_s: float) -> int:
+    """What the random orders of one instant are drawn from."""
+    return slot_key(key, int(now_s * MICROSECONDS))
+
+
+@rule
+def link_key(key_of_instant: int, sender: int, receiver: int) -> int:
+    """What the random orders on one link at one instant are drawn from."""
+    return key_in_slot(key_in_slot(key_of_instant, sender), receiver)
+
+
+@rule
+def tie_rank(order: int, key_of_link: int, bundle: int) -> int:
+    """The place of a bundle among its equals: the lowest goes first."""
+    if order == OLDEST:
+        return bundle
+    if order == NEWEST:
+        return -bundle
+    return key_in_slot(key_of_link, bundle)
+
+
+# ---- lists
+
+
+@rule
+def list_bytes(rules: Rules, entries: int, seen: int) -> int:
+    """The size of a list with so many entries, that tells of so many seen bundles."""
+    size = rules.header_bytes + entries * rules.entry_bytes
+    if tells_seen(rules):
+        if rules.seen == VECTOR:
+            size += seen * rules.id_bytes
+        elif rules.seen == BLOOM:
+            size += bloom_size(rules.bloom_bits, seen) // 8
+    return size
+
+
+@rule
+def tells_seen(rules: Rules) -> bool:
+    """Whether lists say which bundles were seen."""
+    return rules.seen != LIVE and rules.duplicate_filter
+
+
+@rule
+def bloom_size(bits_each: int, seen: int) -> int:
+    """The bits of a Bloom filter for so many bundles: whole bytes, at least one."""
+    return max((bits_each * seen + 7) // 8, 1) * 8
+
+
+@rule
+def bloom_hashes(bits_each: int) -> int:
+    """How many bits a Bloom filter sets for each bundle: ln 2 times the bits it has for it."""
+    return max(int(bits_each * 0.6931471805599453 + 0.5), 1)
+
+
+@rule
+def bloom_bit(salt: int, bundle: int, which: int, size: int) -> int:
+    """The place of one of a bundle's bits. Each list has another salt, so what one mistakes the next does not."""
+    first = key_in_slot(salt, bundle)
+    return (first + which * (mix(first + 1) | 1)) % size
+
+
+# ---- stores
+
+REFUSE, EVICT_OLDEST, EVICT_SOONEST = range(3)
+WHEN_FULL = ("refuse", "oldest", "soonest")
+
+
+@rule
+def leaves_before(when_full: int, expires_s: float, other_expires_s: float) -> bool:
+    """Whether, to make room, a bundle leaves before another one that is older."""
+    return when_full == EVICT_SOONEST and expires_s < other_expires_s

@@ -1,0 +1,128 @@
+"""One run of an opportunistic network: scenario and seed -> contacts, bundles, subscriptions -> protocol -> outcome."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from serai.core.errors import BadInput
+from serai.core.streams import order_key
+from serai.opportunistic.engine.state import Medium, Outcome
+from serai.opportunistic.log import OpportunisticRun
+from serai.opportunistic.protocols import PROTOCOLS
+from serai.opportunistic.rules import WHEN_FULL
+from serai.opportunistic.sections import OpportunisticScenario
+from serai.opportunistic.workload import publications, subscriptions_of
+from serai.opportunistic.world import ContactWorld
+from serai.traces import ContactTrace, TrackTrace, read_trace
+from serai.traces.names import NodeNames
+from serai.world.contacts import Journeys, Meetings, at_ticks, in_order, meetings_by_range
+from serai.world.grid import Grid
+from serai.world.mobility import Tracks, random_waypoint
+from serai.world.walks import Walk, walk
+
+MOVEMENT = 1  # the same stream as in a field: see serai.field.simulation
+_TRACES_KEPT = 2  # in memory, for the next seed
+
+
+def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, full_log: bool = False) -> OpportunisticRun:
+    """Run a protocol of opportunistic networks for the scenario's duration."""
+    nodes, meetings = find_meetings(scenario, seed)
+    published = publications(scenario, nodes, seed)
+    wanted = subscriptions_of(scenario, nodes, published, seed)
+    carries = np.ones(len(nodes.names), bool)
+    if scenario.nodes.carriers == "others":
+        carries[np.concatenate((published.sources, wanted.sinks))] = False
+    world = ContactWorld(
+        nodes=len(nodes.names),
+        channels=len(published.channels),
+        meetings=meetings,
+        bundles=published.bundles,
+        subscriptions=wanted.subscriptions,
+        carries=carries,
+    )
+    protocol = PROTOCOLS[scenario.protocol.name]
+    outcome: Outcome = protocol.simulate(world, medium_of(scenario, seed, full_log), scenario.protocol)
+    return OpportunisticRun(
+        scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted, full_log
+    )
+
+
+def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Medium:
+    """The numbers of a scenario as the engine reads them."""
+    return Medium(
+        rate_bps=scenario.radio.rate_bps,
+        duration_s=scenario.duration_s,
+        capacity_bytes=scenario.nodes.store_bytes,
+        when_full=WHEN_FULL.index(scenario.nodes.when_full),
+        single=scenario.radio.single,
+        step_s=scenario.step_s,
+        key=order_key(seed),
+        full_log=full_log,
+    )
+
+
+# ---- who meets whom
+
+
+def find_meetings(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames, Meetings]:
+    """The nodes, and who of them meets whom in the time of the run."""
+    if scenario.contacts.source == "movement":
+        names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
+        return names, _by_range(scenario, Journeys(move(scenario, seed)))
+    trace = _trace(scenario)
+    if trace.end_s <= scenario.contacts.begin_s + scenario.duration_s - 1.0:
+        covered_s = max(math.ceil(trace.end_s - scenario.contacts.begin_s), 0)
+        raise BadInput(
+            f"{scenario.contacts.file}: the trace ends at {trace.end_s:g} s, before the run does, which begins at"
+            f' {scenario.contacts.begin_s:g} s of it; set duration to "{covered_s} s" or less, or begin earlier'
+        )
+    names = NodeNames(trace.names, growing=True)
+    if isinstance(trace, ContactTrace):
+        return names, _in_the_run(trace.meetings, scenario.contacts.begin_s, scenario.duration_s)
+    return names, _by_range(scenario, trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf))
+
+
+def move(scenario: OpportunisticScenario, seed: int) -> Tracks:
+    """How the nodes move, by the scenario's model."""
+    how, count, own = scenario.movement, scenario.nodes.count, np.random.SeedSequence([seed, MOVEMENT])
+    grid = Grid(how.width_m, how.height_m, *how.homes)
+    speed, pause = (how.speed_min_mps, how.speed_max_mps), (how.pause_min_s, how.pause_max_s)
+    if how.model == "random-waypoint":
+        return random_waypoint(grid, count, scenario.duration_s, speed, pause, how.start, seed=own)
+    legs = (how.leg_min_m, how.leg_max_m)
+    chosen = Walk(how.model, speed, pause, legs, how.leg_exponent, how.pause_exponent, how.home_share)
+    return walk(grid, count, scenario.duration_s, chosen, seed=own)
+
+
+def _by_range(scenario: OpportunisticScenario, journeys: Journeys) -> Meetings:
+    """Contacts by radio range, seen at ticks if the scenario says so."""
+    meetings = meetings_by_range(journeys, scenario.radio.range_m, scenario.duration_s)
+    return at_ticks(meetings, scenario.step_s, scenario.duration_s) if scenario.step_s else meetings
+
+
+def _in_the_run(meetings: Meetings, begin_s: float, duration_s: float) -> Meetings:
+    """The contacts from `begin_s` on for the duration of the run, time 0 at its beginning."""
+    up_s, down_s = meetings.up_s - begin_s, meetings.down_s - begin_s
+    inside = ((down_s > 0) | (up_s >= 0)) & (up_s < duration_s)
+    cut = Meetings(meetings.a, meetings.b, np.maximum(up_s, 0.0), np.minimum(down_s, duration_s))
+    return in_order(cut.at(inside))
+
+
+def _trace(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:
+    """The scenario's trace, read once for many seeds."""
+    file = scenario.contacts.file
+    assert file is not None  # a clash otherwise
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read: {error.strerror}") from None
+    return _read_once(file, scenario.contacts.format, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=_TRACES_KEPT)
+def _read_once(file: Path, form: str, changed_ns: int, size: int) -> ContactTrace | TrackTrace:
+    return read_trace(file, form)

@@ -1,0 +1,82 @@
+"""What an opportunistic network is given before a run: who meets whom, what is published, who wants it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.errors import BadInput
+from serai.world.contacts import Meetings
+from serai.world.grid import Floats, Numbers
+
+
+class Bundles(NamedTuple):
+    """What is published, in order of creation; a bundle's number is its row."""
+
+    source: Numbers
+    channel: Numbers
+    created_s: Floats
+    size_bytes: NDArray[np.int64]
+    lifetime_s: Floats
+
+
+class Subscriptions(NamedTuple):
+    """Who wants which channel while `from_s` <= time < `to_s`, by (from, node, channel); each row has its own id."""
+
+    node: Numbers
+    channel: Numbers
+    from_s: Floats
+    to_s: Floats
+
+
+class ContactWorld(NamedTuple):
+    """All that is given before the first contact."""
+
+    nodes: int
+    channels: int
+    meetings: Meetings
+    bundles: Bundles
+    subscriptions: Subscriptions
+    carries: NDArray[np.bool_]  # of each node: whether it takes bundles that it has not subscribed to
+
+
+class Published(NamedTuple):
+    """What is published: bundles, the names of their channels, and who may publish."""
+
+    bundles: Bundles
+    channels: tuple[str, ...]
+    sources: Numbers  # nodes with this role
+    values: Floats  # [bundles, attributes] with ranges; else no columns
+    targets: Numbers  # of each bundle: the one node it is for, or -1
+
+
+class Wanted(NamedTuple):
+    """Who wants what: subscriptions, who makes them, and with ranges their text and their box."""
+
+    subscriptions: Subscriptions
+    sinks: Numbers
+    where: tuple[str, ...] = ()  # [sinks]
+    low: Floats = np.empty((0, 0))  # [sinks, attributes]
+    high: Floats = np.empty((0, 0))
+
+
+def check(world: ContactWorld) -> None:
+    """Complain about a world that no run can be based on."""
+    a, b, up_s, down_s = world.meetings
+    nodes = np.concatenate((a, b, world.bundles.source, world.subscriptions.node))
+    if nodes.size and not (nodes.min() >= 0 and nodes.max() < world.nodes):
+        raise BadInput(f"node {nodes.max()}: there are only {world.nodes} nodes, numbered from 0")
+    if np.any(a >= b):
+        raise BadInput(f"contact {int(np.argmax(a >= b))}: its nodes must be two, the one with the lower number first")
+    if np.any(~(up_s <= down_s)):
+        raise BadInput(f"contact {int(np.argmax(~(up_s <= down_s)))}: ends before it begins")
+    if not _ascend(up_s) or not _ascend(world.bundles.created_s) or not _ascend(world.subscriptions.from_s):
+        raise BadInput("contacts, bundles and subscriptions must be in order of time")
+    pairs = np.lexsort((up_s, b, a))
+    same = (np.diff(a[pairs]) == 0) & (np.diff(b[pairs]) == 0)
+    if np.any(same & (up_s[pairs][1:] < down_s[pairs][:-1])):
+        raise BadInput("contacts of the same two nodes overlap; make them one first (serai.world.contacts.merged)")
+
+
+def _ascend(times_s: Floats) -> bool:
+    return bool(np.all(times_s[1:] >= times_s[:-1]))

@@ -1,0 +1,151 @@
+"""What the nodes of an overlay say to each other, and the nouns they say it with."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FAR = 2**31 - 1
+"""The distance to a root that cannot be reached."""
+
+
+class Key(NamedTuple):
+    """A node's place in a tree; see serai.overlay.tinymq."""
+
+    head: int
+    length: int
+    depth: int
+
+
+class Prefix(NamedTuple):
+    """All strings that begin with the first `length` bits of `head`; the other bits of it are zero."""
+
+    head: int
+    length: int
+
+
+Region = tuple[Prefix, ...]
+"""The strings that begin with one of these; none of the prefixes begins another."""
+
+EVERYTHING: Region = (Prefix(0, 0),)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a subscriber asks for: a box of values, and the box of cells that it touches."""
+
+    name: Hashable
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """What a publisher has to say: a value for each attribute, and the string that they make."""
+
+    name: Hashable
+    values: NDArray[np.float64]
+    string: int
+
+
+# ---- messages
+
+
+@dataclass(frozen=True)
+class Info:
+    """III.B, info(X): the sender's key in each tree (None: it does not stand in it), and its hops to each root."""
+
+    keys: tuple[Key | None, ...]
+    hops: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Let me be your child in this tree."""
+
+    tree: int
+
+
+@dataclass(frozen=True)
+class Assign:
+    """You are my child in this tree, and this is your key."""
+
+    tree: int
+    key: Key
+
+
+@dataclass(frozen=True)
+class Subscribe:
+    """Algorithm 3.1: these strings of a query, on their way to their rendezvous in a tree.
+
+    From now on sender and receiver know this piece of the query by the sender's `label`. The `version` says how often
+    the query was renewed. The sender itself remembers the piece for another `lease_s`, and the receiver no longer.
+    """
+
+    query: Query
+    version: int
+    tree: int
+    region: Region
+    label: int
+    lease_s: float
+
+
+@dataclass(frozen=True)
+class Unsubscribe:
+    """Forget the piece that I gave this label."""
+
+    label: int
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Algorithm 3.2: an event on its way to its rendezvous in a tree, and the nodes where it has been."""
+
+    event: Event
+    tree: int
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Notify:
+    """An event that matches, on its way back along the piece that you gave this label."""
+
+    event: Event
+    label: int
+
+
+Message = Info | Join | Assign | Subscribe | Unsubscribe | Publish | Notify
+
+
+# ---- what a broker wants done
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send the message to a neighbour; to all of them at once if `to` is None."""
+
+    to: int | None
+    message: Message
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """Give the event to the local subscriber who asked this query; once, and never again."""
+
+    event: Event
+    query: Query
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The message ends here without having arrived."""
+
+    message: Message
+    reason: Literal["no-route", "loop", "broken-path", "duplicate"]
+
+
+Effect = Send | Deliver | Drop

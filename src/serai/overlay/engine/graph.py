@@ -1,0 +1,300 @@
+"""Who hears whom in a static network: the radio-range graph of positions, or the links of a file.
+
+A graph is kept as one list of neighbours per node, ascending, all lists in one array.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.errors import BadInput
+from serai.core.jit import kernel, rule
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int32]  # of nodes, trees, hops
+Places = NDArray[np.int64]  # in an array of links, which may have more than 2^31
+
+FAR = 2**31 - 1
+"""The distance to a node that cannot be reached."""
+
+_MOST_TOLD = 20  # problems, or members of a component; the rest is only counted
+
+
+class Graph(NamedTuple):
+    """The neighbours of node x are `neighbors[start[x] : start[x + 1]]`, ascending."""
+
+    start: Places
+    neighbors: Numbers
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.start) - 1
+
+    def neighbors_of(self, node: int) -> Numbers:
+        """Who hears the node."""
+        return self.neighbors[self.start[node] : self.start[node + 1]]
+
+
+# ---- from positions
+
+
+class _Cells(NamedTuple):
+    """Nodes sorted into square cells at least as wide as the radio reaches."""
+
+    columns: int
+    rows: int
+    of_node: Places
+    start: Places  # nodes of cell c: nodes[start[c] : start[c + 1]]
+    nodes: Numbers
+
+
+def radio_graph(x_m: Floats, y_m: Floats, range_m: float) -> Graph:
+    """The graph in which two nodes are neighbours if they stand at most `range_m` apart."""
+    x, y = np.ascontiguousarray(x_m, np.float64), np.ascontiguousarray(y_m, np.float64)
+    cells = _sort_into_cells(x, y, float(range_m))
+    start = _starts(_count_in_range(x, y, float(range_m), cells))
+    return Graph(start, _list_in_range(x, y, float(range_m), cells, start))
+
+
+def _sort_into_cells(x: Floats, y: Floats, range_m: float) -> _Cells:
+    """Cells as narrow as the range allows, but not many more of them than nodes."""
+    most = max(1, 2 * math.isqrt(len(x)))
+    sides = [float(np.ptp(along)) if len(along) else 0.0 for along in (x, y)]
+    columns, rows = (min(max(1, int(side / range_m)), most) for side in sides)
+    column = _cell_along(x, sides[0], columns)
+    row = _cell_along(y, sides[1], rows)
+    of_node = row * columns + column
+    start = _starts(np.bincount(of_node, minlength=columns * rows))
+    return _Cells(columns, rows, of_node, start, np.argsort(of_node, kind="stable").astype(np.int32))
+
+
+def _cell_along(along: Floats, side: float, cells: int) -> Places:
+    if cells == 1:
+        return np.zeros(len(along), np.int64)
+    cell: Places = np.minimum((along - along.min()) / (side / cells), cells - 1).astype(np.int64)
+    return cell
+
+
+def _starts(counts: NDArray[np.int64]) -> Places:
+    """Where each group begins when groups of these sizes stand one after the other."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+@rule
+def _hears(x: Floats, y: Floats, range_m: float, one: int, other: int) -> bool:
+    dx, dy = x[one] - x[other], y[one] - y[other]
+    return one != other and dx * dx + dy * dy <= range_m * range_m
+
+
+@kernel
+def _count_in_range(x: Floats, y: Floats, range_m: float, cells: _Cells) -> Places:
+    """How many neighbours each node has."""
+    degree = np.zeros(len(x), np.int64)
+    for node in range(len(x)):
+        row, column = cells.of_node[node] // cells.columns, cells.of_node[node] % cells.columns
+        for near_row in range(max(row - 1, 0), min(row + 2, cells.rows)):
+            first = near_row * cells.columns + max(column - 1, 0)
+            last = near_row * cells.columns + min(column + 1, cells.columns - 1)
+            for place in range(cells.start[first], cells.start[last + 1]):
+                degree[node] += _hears(x, y, range_m, node, cells.nodes[place])
+    return degree
+
+
+@kernel
+def _list_in_range(x: Floats, y: Floats, range_m: float, cells: _Cells, start: Places) -> Numbers:
+    """The neighbours of each node, ascending: node 0 enters itself in the lists of those it hears, then node 1, ..."""
+    end = start[:-1].copy()
+    neighbors = np.empty(start[-1], np.int32)
+    for node in range(len(x)):
+        row, column = cells.of_node[node] // cells.columns, cells.of_node[node] % cells.columns
+        for near_row in range(max(row - 1, 0), min(row + 2, cells.rows)):
+            first = near_row * cells.columns + max(column - 1, 0)
+            last = near_row * cells.columns + min(column + 1, cells.columns - 1)
+            for place in range(cells.start[first], cells.start[last + 1]):
+                other = cells.nodes[place]
+                if _hears(x, y, range_m, node, other):
+                    neighbors[end[other]] = node
+                    end[other] += 1
+    return neighbors
+
+
+# ---- from links
+
+
+def graph_of_links(nodes: int, one: Sequence[int] | Numbers, other: Sequence[int] | Numbers) -> Graph:
+    """The graph of these links, each given once and in either direction."""
+    ends = np.concatenate([np.asarray(one, np.int32), np.asarray(other, np.int32)])
+    far_ends = np.concatenate([np.asarray(other, np.int32), np.asarray(one, np.int32)])
+    order = np.lexsort((far_ends, ends))
+    return Graph(_starts(np.bincount(ends, minlength=nodes)), far_ends[order])
+
+
+def read_links(path: Path) -> tuple[tuple[str, ...], Graph]:
+    """The names and the graph of a CSV file with columns `from` and `to`, one link a line.
+
+    Nodes are numbered in the order in which the file first names them.
+    """
+    path = Path(path)
+    numbers: dict[str, int] = {}
+    links: dict[tuple[int, int], int] = {}
+    problems: list[str] = []
+    for line, one, other in _link_rows(path):
+        ends = [numbers.setdefault(name, len(numbers)) for name in (one, other) if name]
+        if len(ends) < 2:
+            problems.append(f"line {line}: a link needs a node at both ends")
+        elif ends[0] == ends[1]:
+            problems.append(f'line {line}: "{one}" is linked to itself')
+        elif (earlier := links.setdefault((min(ends), max(ends)), line)) != line:
+            problems.append(f'line {line}: the link "{one}" - "{other}" stands already in line {earlier}')
+    if not links and not problems:
+        problems.append("no links below the header")
+    if problems:
+        raise _bad_file(path, problems)
+    one_end, other_end = zip(*links, strict=True)
+    return tuple(numbers), graph_of_links(len(numbers), one_end, other_end)
+
+
+def _link_rows(path: Path) -> list[tuple[int, str, str]]:
+    """Line, `from` and `to` of each row that is not empty."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text file in UTF-8 (byte {error.start})") from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise BadInput(f"{path}: line {reader.line_num}: {error}") from None
+    header = [name.lower() for name in rows[0][1]] if rows else []
+    if missing := [name for name in ("from", "to") if header.count(name) != 1]:
+        said = f"the header has: {', '.join(rows[0][1])}" if rows else "the file is empty"
+        raise BadInput(f"{path}: missing column {', '.join(missing)} (one link a line: from,to); {said}")
+    uneven = [
+        f"line {line}: {len(row)} values, but the header has {len(header)}"
+        for line, row in rows[1:]
+        if len(row) != len(header)
+    ]
+    if uneven:
+        raise _bad_file(path, uneven)
+    one, other = header.index("from"), header.index("to")
+    return [(line, row[one], row[other]) for line, row in rows[1:]]
+
+
+def _bad_file(path: Path, problems: Sequence[str]) -> BadInput:
+    told = list(problems[:_MOST_TOLD])
+    if len(problems) > _MOST_TOLD:
+        told.append(f"and {len(problems) - _MOST_TOLD} more")
+    return BadInput("\n".join(f"{path}: {problem}" for problem in told))
+
+
+# ---- connectivity and distance
+
+
+@kernel
+def components(graph: Graph) -> Numbers:
+    """The connected component of each node, numbered by their lowest node."""
+    nodes = len(graph.start) - 1
+    of_node = np.full(nodes, -1, np.int32)
+    waiting = np.empty(nodes, np.int32)
+    found = 0
+    for lowest in range(nodes):
+        if of_node[lowest] >= 0:
+            continue
+        of_node[lowest] = found
+        waiting[0] = lowest
+        count = 1
+        while count > 0:
+            count -= 1
+            node = waiting[count]
+            for other in graph.neighbors[graph.start[node] : graph.start[node + 1]]:
+                if of_node[other] < 0:
+                    of_node[other] = found
+                    waiting[count] = other
+                    count += 1
+        found += 1
+    return of_node
+
+
+def is_connected(graph: Graph) -> bool:
+    """Whether every node can reach every other."""
+    return not components(graph).any()
+
+
+def largest_component(graph: Graph) -> NDArray[np.int64]:
+    """The nodes of the largest component, ascending (of several: the one with the lowest node)."""
+    of_node = components(graph)
+    return np.flatnonzero(of_node == np.bincount(of_node).argmax())
+
+
+def subgraph(graph: Graph, kept: NDArray[np.int64]) -> Graph:
+    """The graph of some of the nodes (ascending), numbered anew in that order."""
+    number = np.full(graph.nodes, -1, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    owner = np.repeat(number, np.diff(graph.start))
+    other = number[graph.neighbors]
+    inside = (owner >= 0) & (other >= 0)
+    return Graph(_starts(np.bincount(owner[inside], minlength=len(kept))), other[inside])
+
+
+def check_connected(graph: Graph, names: Sequence[str], source: str) -> None:
+    """Refuse a network in parts, naming them."""
+    of_node = components(graph)
+    count = int(of_node.max(initial=-1)) + 1
+    if count <= 1:
+        return
+    sizes = np.bincount(of_node)
+    told = [_described(np.flatnonzero(of_node == part), names) for part in np.argsort(-sizes, kind="stable")[:5]]
+    more = f"; and {count - 5} more" if count > 5 else ""
+    raise BadInput(
+        f"{source}: the network is in {count} parts, but every node must be able to reach every other: "
+        f"{'; '.join(told)}{more}. Use only the largest with --largest (nodes.largest = true), "
+        "or a longer radio range, or more nodes"
+    )
+
+
+def _described(members: NDArray[np.int64], names: Sequence[str]) -> str:
+    shown = ", ".join(names[member] for member in members[:3])
+    nodes = "1 node" if len(members) == 1 else f"{len(members)} nodes"
+    return f"{nodes} ({shown}{', ...' if len(members) > 3 else ''})"
+
+
+@rule
+def spread(graph: Graph, sources: Numbers, hops: Numbers, waiting: Numbers) -> None:
+    """Fill in how many hops each node is away from the nearest source (FAR: cannot be reached)."""
+    hops[:] = FAR
+    end = 0
+    for source in sources:
+        if hops[source] == FAR:
+            hops[source] = 0
+            waiting[end] = source
+            end += 1
+    first = 0
+    while first < end:
+        node = waiting[first]
+        first += 1
+        for place in range(graph.start[node], graph.start[node + 1]):
+            other = graph.neighbors[place]
+            if hops[other] == FAR:
+                hops[other] = hops[node] + 1
+                waiting[end] = other
+                end += 1
+
+
+@kernel
+def hops_from(graph: Graph, sources: Numbers) -> Numbers:
+    """How many hops each node is away from the nearest of the sources."""
+    nodes = len(graph.start) - 1
+    hops, waiting = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    spread(graph, sources, hops, waiting)
+    return hops

@@ -1,0 +1,365 @@
+"""TinyMQ and PUB-2-SUB+ over a whole network: trees grow, queries are placed, events published, nodes fail.
+
+What each step does is told in docs/tinymq.md; the kernels are beside this file: trees, rendezvous, answers and repair.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.content import count_interested
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
+from serai.overlay.engine.graph import Graph, Numbers, Places
+from serai.overlay.engine.network import Network
+from serai.overlay.engine.paths import shortest_ways
+from serai.overlay.engine.rendezvous import QueryBoxes, Rules, place_queries, route_events
+from serai.overlay.engine.repair import hand_off, repair, without
+from serai.overlay.engine.state import NONE, Layer, Pieces, Regions
+from serai.overlay.engine.trees import plant
+from serai.overlay.tinymq import MAPPINGS, ROUTINGS, Strings, cell_box, cells_of, own_tree, strings_of
+
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Settings = tinymq.Settings | pub2sub.Settings
+
+KINDS = ("event", "query", "notification", "info")
+"""What nodes send each other."""
+
+
+class Load(NamedTuple):
+    """Messages of each kind (see `KINDS`) that each node sent and received: [kind, node]."""
+
+    sent: Counts
+    received: Counts
+
+
+class Membership(NamedTuple):
+    """Every node's place in every tree it stands in, tree by tree."""
+
+    node: Numbers
+    tree: Numbers
+    parent: Numbers  # NONE: a root
+    depth: Numbers
+    key_length: Numbers
+
+
+class QueryMessages(NamedTuple):
+    """Every message with a query, and for a start (with nobody before it) each query at its subscriber's node."""
+
+    query: Numbers
+    tree: Numbers
+    node: Numbers  # where it arrived
+    back: Places  # the message that brought it to the sender; NONE: the subscriber's own
+    hops: Numbers  # from the subscriber
+    stays: Flags  # whether the node is the rendezvous of some of its strings, and so stores the query
+
+
+class Notifications(NamedTuple):
+    """Every notification that reached its subscriber, in the order of the events."""
+
+    event: Numbers
+    query: Numbers
+    tree: Numbers
+    hops: Numbers  # from the publisher over the rendezvous to the subscriber
+    shortest: Numbers  # hops from the publisher to the subscriber on the shortest way
+    again: Flags  # the subscriber had this event already
+
+
+class Stage(NamedTuple):
+    """The same events once more, at some time after nodes have failed; only pairs of living nodes count."""
+
+    wanted: int
+    delivered: int
+
+
+class Damage(NamedTuple):
+    """What failures cost: the stages of the repair, and what had to be mended."""
+
+    failed: int
+    cut_off: int  # alive, but without a way to any root
+    rekeyed: int
+    changed: int  # rekeyed, or at another distance from some root
+    info_messages: int  # if each node says each change once: what it lost, and what it has now
+    join_messages: int  # a request and an answer for each key
+    handed_off: int  # messages
+    resubscribed: int  # messages
+    unrepaired: Stage
+    repaired: Stage
+    renewed: Stage
+
+
+class Outcome(NamedTuple):
+    """All that happened."""
+
+    membership: Membership
+    queries: QueryMessages
+    arrivals: Arrivals
+    notifications: Notifications
+    load: Load
+    damage: Damage | None
+
+
+class _Tables(NamedTuple):
+    """What the steps share: the queries and events as the rules see them."""
+
+    network: Network
+    settings: Settings
+    rules: Rules
+    strings: Strings
+    cells: QueryBoxes
+    boxes: Boxes
+
+
+def simulate(network: Network, settings: Settings) -> Outcome:
+    """Everything that happens in a network under the settings of TinyMQ or PUB-2-SUB+."""
+    tables = _tables(network, settings)
+    separate = settings.name == "pub2sub"
+    layers = plant(network.graph, network.roots, separate, tables.rules.routing, tables.rules.bits)
+    pieces = _placed(tables, layers, np.ones(len(network.names), np.bool_))
+    load = _no_load(len(network.names))
+    everyone = np.ones(len(network.names), np.bool_)
+    arrivals = _published(tables, layers, everyone, load)
+    along = _matched(tables, arrivals, pieces, pieces.stays)
+    _count_queries(pieces, load)
+    _count_infos(network.graph, layers, load)
+    notifications = _notified(tables, arrivals, pieces, along, everyone, load)
+    return Outcome(
+        _membership(layers),
+        QueryMessages(pieces.query, pieces.tree, pieces.node, pieces.back, pieces.hops, pieces.stays),
+        arrivals,
+        notifications,
+        load,
+        _damage(tables, layers, pieces) if network.fails.any() else None,
+    )
+
+
+def _tables(network: Network, settings: Settings) -> _Tables:
+    bits = settings.attribute_bits
+    low = np.array([attribute.low for attribute in network.attributes], np.float64)
+    high = np.array([attribute.high for attribute in network.attributes], np.float64)
+    whole = np.array([attribute.kind == "integer" for attribute in network.attributes])
+    mapping = MAPPINGS.index(settings.mapping)
+    routing = ROUTINGS.index(settings.routing if isinstance(settings, tinymq.Settings) else "tree-edges")
+    first, last = cell_box(network.low, network.high, low, high, whole, bits)
+    return _Tables(
+        network,
+        settings,
+        Rules(routing, mapping, bits, bits * len(network.attributes)),
+        strings_of(cells_of(network.values, low, high, whole, bits), mapping, bits),
+        QueryBoxes(first, last, network.subscriber),
+        Boxes(network.low, network.high),
+    )
+
+
+# ---- queries
+
+
+def _placed(tables: _Tables, layers: Sequence[Layer], asking: Flags) -> Pieces:
+    """The pieces of all queries whose subscribers are asking."""
+    parts = []
+    for layer in layers:
+        query, tree = _rows(tables, layers, layer, tables.network.subscriber, tables.settings.query_trees)
+        asked = asking[tables.network.subscriber[query]]
+        parts.append(place_queries(layer, tables.rules, tables.cells, query[asked], tree[asked]))
+    return joined_pieces(parts)
+
+
+def _rows(tables: _Tables, layers: Sequence[Layer], layer: Layer, node: Numbers, which: str) -> tuple[Numbers, Numbers]:
+    """Which of the queries (or events) at these nodes go to which trees of the layer, by their place in it."""
+    number, place = np.arange(len(node), dtype=np.int32), np.arange(len(layer.trees), dtype=np.int32)
+    if which == "all":
+        return np.repeat(number, len(place)), np.tile(place, len(number))
+    own = own_trees(layers, len(tables.network.names))[node]
+    here = np.flatnonzero(np.isin(own, layer.trees)).astype(np.int32)
+    return here, np.searchsorted(layer.trees, own[here]).astype(np.int32)
+
+
+def own_trees(layers: Sequence[Layer], nodes: int) -> Numbers:
+    """The tree of each node; NONE if it was cut off. In PUB-2-SUB+ it stands in all, and one of them is its own."""
+    if len(layers) == 1:
+        tree: Numbers = layers[0].nodes["tree"].copy()
+        return tree
+    own = np.array([own_tree(node, len(layers)) for node in range(nodes)], np.int32)
+    keyed = np.stack([layer.nodes["tree"] for layer in layers])
+    return np.where(keyed[own, np.arange(nodes)] == NONE, NONE, own).astype(np.int32)
+
+
+def joined_pieces(parts: Sequence[Pieces]) -> Pieces:
+    """All pieces one after the other, with what they refer to."""
+    counts = np.cumsum([0, *(len(part.node) for part in parts)])
+    prefixes = np.cumsum([0, *(len(part.regions.prefix) for part in parts)])
+    back = [np.where(part.back == NONE, NONE, part.back + count) for part, count in zip(parts, counts, strict=False)]
+    starts = [part.region_start[:-1] + before for part, before in zip(parts, prefixes, strict=False)]
+    plain = ("query", "tree", "node", "hops", "stays")
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in plain}
+    regions = Regions(
+        np.concatenate([part.regions.prefix for part in parts]), np.concatenate([part.regions.length for part in parts])
+    )
+    return Pieces(
+        back=np.concatenate(back), region_start=np.concatenate([*starts, prefixes[-1:]]), regions=regions, **columns
+    )
+
+
+# ---- events and notifications
+
+
+def _published(tables: _Tables, layers: Sequence[Layer], alive: Flags, load: Load) -> Arrivals:
+    """Where the events of living publishers arrive, tree by tree."""
+    parts = []
+    sent, received = load.sent[KINDS.index("event")], load.received[KINDS.index("event")]
+    for layer in layers:
+        publisher = tables.network.publisher
+        event, tree = _rows(tables, layers, layer, publisher, tables.settings.event_trees)
+        speaks = alive[publisher[event]]
+        event, tree = event[speaks], tree[speaks]
+        node, hops = route_events(
+            layer, tables.rules, publisher[event], tables.strings[event], tree, alive, sent, received
+        )
+        parts.append(Arrivals(event, layer.trees[tree], node, hops))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.lexsort((columns[1], columns[0]))
+    return Arrivals(*(column[order] for column in columns))
+
+
+class _Along(NamedTuple):
+    """Notifications as they begin: which arrival, along which piece."""
+
+    arrival: Places
+    piece: Places
+
+
+def _matched(tables: _Tables, arrivals: Arrivals, pieces: Pieces, looked_at: Flags) -> _Along:
+    held = held_by_nodes(pieces, looked_at, len(tables.network.names))
+    rules, network = tables.rules, tables.network
+    return _Along(*match_arrivals(arrivals, tables.strings, network.values, tables.boxes, pieces, held, rules.bits))
+
+
+def _notified(
+    tables: _Tables, arrivals: Arrivals, pieces: Pieces, along: _Along, alive: Flags, load: Load
+) -> Notifications:
+    """The notifications in a network in which nobody has failed."""
+    begun = np.bincount(along.piece, minlength=len(pieces.node))
+    kind = KINDS.index("notification")
+    send_back(pieces, begun, alive, True, load.sent[kind], load.received[kind])
+    event, query = arrivals.event[along.arrival], pieces.query[along.piece]
+    hops = arrivals.hops[along.arrival] + pieces.hops[along.piece]
+    # The first to come is the one with the shortest way; of several the one in the tree with the lowest number.
+    order = np.lexsort((pieces.tree[along.piece], hops, query, event))
+    event, query, hops = event[order], query[order], hops[order]
+    again = np.zeros(len(event), np.bool_)
+    again[1:] = (event[1:] == event[:-1]) & (query[1:] == query[:-1])
+    return Notifications(
+        event, query, pieces.tree[along.piece][order], hops, _shortest(tables.network, event, query), again
+    )
+
+
+def _shortest(network: Network, event: Numbers, query: Numbers) -> Numbers:
+    """The hops on the shortest way from each event's publisher to the query's subscriber."""
+    return shortest_ways(network.graph, network.subscriber[query], network.publisher[event])
+
+
+# ---- what nodes have to do
+
+
+def _no_load(nodes: int) -> Load:
+    return Load(np.zeros((len(KINDS), nodes), np.int64), np.zeros((len(KINDS), nodes), np.int64))
+
+
+def _count_queries(pieces: Pieces, load: Load) -> None:
+    kind, nodes = KINDS.index("query"), load.sent.shape[1]
+    sent = pieces.back != NONE
+    load.sent[kind] += np.bincount(pieces.node[pieces.back[sent]], minlength=nodes)
+    load.received[kind] += np.bincount(pieces.node[sent], minlength=nodes)
+
+
+def _count_infos(graph: Graph, layers: Sequence[Layer], load: Load) -> None:
+    """Advertisements, heard by all neighbours: a node sends one whenever something in its state is new.
+
+    All roots begin at once, so news of a root that is h hops away comes in round h: a node speaks once for each
+    different distance among its roots (and, in PUB-2-SUB+, where it has a key in each tree, likewise).
+    """
+    hops = np.sort(np.concatenate([layer.hops for layer in layers]), axis=0)
+    rounds = 1 + (np.diff(hops, axis=0) > 0).sum(axis=0)
+    kind = KINDS.index("info")
+    load.sent[kind] += rounds
+    owner = np.repeat(np.arange(graph.nodes), np.diff(graph.start))
+    load.received[kind] += np.bincount(owner, weights=rounds[graph.neighbors], minlength=graph.nodes).astype(np.int64)
+
+
+def _membership(layers: Sequence[Layer]) -> Membership:
+    parts = []
+    for layer in layers:
+        nodes = layer.nodes
+        order = np.argsort(nodes["tree"], kind="stable").astype(np.int32)
+        parts.append([order, *(nodes[name][order] for name in ("tree", "parent", "depth", "length"))])
+    return Membership(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+# ---- failures
+
+
+def _damage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces) -> Damage:
+    """Let nodes fail and the others mend it, and publish all events again at each stage."""
+    network, dead = tables.network, tables.network.fails
+    alive, left = ~dead, without(network.graph, dead)
+    unrepaired = _stage(tables, layers, pieces, alive)
+
+    mended = [repair(left, layer, dead, tables.rules) for layer in layers]
+    after = [part.layer for part in mended]
+    kept = pieces
+    for part in mended:
+        held = held_by_nodes(pieces, alive[pieces.node], len(network.names))
+        kept = hand_off(part, tables.rules, tables.cells, kept, held)
+    handed_off = len(kept.node) - len(pieces.node)
+    repaired = _stage(tables, after, kept, alive)
+
+    again = _placed(tables, after, alive)
+    renewed = _stage(tables, after, joined_pieces([kept, again]), alive)
+    changed, rekeyed = _changed(layers, after, alive)
+    return Damage(
+        failed=int(dead.sum()),
+        cut_off=int((alive & (np.stack([layer.nodes["tree"] for layer in after]) == NONE).all(axis=0)).sum()),
+        rekeyed=int(rekeyed.sum()),
+        changed=int(changed.sum()),
+        info_messages=int(changed.sum() + rekeyed.sum()),
+        join_messages=2 * sum(len(part.joined) for part in mended),
+        handed_off=handed_off,
+        resubscribed=int((again.back != NONE).sum()),
+        unrepaired=unrepaired,
+        repaired=repaired,
+        renewed=renewed,
+    )
+
+
+def _changed(before: Sequence[Layer], after: Sequence[Layer], alive: Flags) -> tuple[Flags, Flags]:
+    """The living nodes whose state changed, and among them those that lost their key."""
+    changed, rekeyed = np.zeros(len(alive), np.bool_), np.zeros(len(alive), np.bool_)
+    for old, new in zip(before, after, strict=True):
+        changed |= (old.hops != new.hops).any(axis=0)
+        rekeyed |= _lost_keys(old, alive)
+    return (changed | rekeyed) & alive, rekeyed & alive
+
+
+def _lost_keys(layer: Layer, alive: Flags) -> Flags:
+    """The nodes with a dead ancestor."""
+    lost, parent = ~alive, layer.nodes["parent"]
+    for depth in range(1, int(layer.nodes["depth"].max(initial=0)) + 1):
+        level = np.flatnonzero(layer.nodes["depth"] == depth)
+        lost[level] |= lost[parent[level]]
+    return lost
+
+
+def _stage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces, alive: Flags) -> Stage:
+    """Publish all events of living publishers; who of the living subscribers gets them?"""
+    network = tables.network
+    arrivals = _published(tables, layers, alive, _no_load(len(network.names)))
+    along = _matched(tables, arrivals, pieces, alive[pieces.node])
+    reaches = unbroken(pieces, alive)[along.piece]
+    event, query = arrivals.event[along.arrival][reaches], pieces.query[along.piece][reaches]
+    delivered = np.unique(event.astype(np.int64) * max(1, len(network.low)) + query)
+    asks = alive[network.subscriber]
+    wanted = count_interested(network.values[alive[network.publisher]], network.low[asks], network.high[asks])
+    return Stage(int(wanted.sum()), len(delivered))

@@ -1,0 +1,93 @@
+"""What the overlay's kernels work on: nodes with their keys, the links between them, and what was stored where."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.jit import rule
+from serai.overlay.engine.graph import Numbers, Places
+
+NONE = -1
+"""No node, no tree."""
+
+# One record per node and per link, not one array per field: a node's next hop looks at all fields of all its links,
+# which stand side by side in memory.
+NODE = np.dtype(
+    [
+        ("head", np.int64),  # the first bits of the key, zeros behind it
+        ("length", np.int32),  # of the whole key
+        ("depth", np.int32),  # hops to the root along the tree
+        ("tree", np.int32),  # NONE: no key yet
+        ("parent", np.int32),  # NONE: a root
+        ("nth", np.int32),  # which child of its parent: 1, 2, ..; 0: a root
+    ],
+    align=True,
+)
+LINK = np.dtype(
+    [
+        ("head", np.int64),  # the neighbour's key
+        ("length", np.int32),
+        ("depth", np.int32),
+        ("node", np.int32),  # the neighbour
+        ("relation", np.int32),  # what it is to the node: serai.overlay.tinymq.PARENT, ...
+    ]
+)
+
+Nodes = Any  # np.recarray of NODE: which fields it has is not known to a type checker
+Links = Any  # np.recarray of LINK
+
+
+class Layer(NamedTuple):
+    """Trees that share no node. TinyMQ has one layer of m trees, PUB-2-SUB+ m layers of one tree each."""
+
+    trees: Numbers  # the trees of the layer, by number
+    roots: Numbers  # of these trees
+    nodes: Nodes
+    link_start: Places  # links of node x, by number of the neighbour: links[link_start[x] : link_start[x + 1]]
+    links: Links  # only those that routing may use
+    hops: Numbers  # [tree of the layer, node] how far the tree's root is, in the network
+    toward: Numbers  # [tree of the layer, node] the neighbour on the way to the tree's root; NONE at the root
+
+
+class Regions(NamedTuple):
+    """Sets of strings: prefixes (with zeros behind them) and their lengths."""
+
+    prefix: NDArray[np.int64]
+    length: Numbers
+
+
+class Pieces(NamedTuple):
+    """Query messages as nodes have received them, and for a start as subscribers have begun them, in that order.
+
+    The region of piece p is regions[region_start[p] : region_start[p + 1]]: the strings of its query that begin so.
+    """
+
+    query: Numbers
+    tree: Numbers
+    node: Numbers  # where it arrived
+    back: Places  # the piece it was part of, at the node that sent it; NONE: the subscriber's own
+    hops: Numbers  # from the subscriber
+    stays: NDArray[np.bool_]  # whether some of its strings have their rendezvous here
+    region_start: Places
+    regions: Regions
+
+
+@rule
+def longer(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """The same array with more room."""
+    longer = np.zeros(room, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def records(count: int, kind: np.dtype[Any]) -> Any:
+    """So many records, all zero."""
+    return np.zeros(count, kind).view(np.recarray)
+
+
+def empty_nodes(count: int) -> Nodes:
+    """Nodes of which none has a key."""
+    nodes = records(count, NODE)
+    nodes["tree"] = nodes["parent"] = NONE
+    return nodes

@@ -1,0 +1,10 @@
+"""The protocols of a key-based overlay: a protocol added is one line here and one file beside it."""
+
+from serai.overlay import pub2sub, tinymq
+from serai.overlay.engine.run import simulate
+from serai.scenario.protocol import Protocol, registry
+
+PROTOCOLS = registry(
+    Protocol("tinymq", "trees of keys, shared", tinymq.PAPER, tinymq.Settings, simulate),
+    Protocol("pub2sub", "trees of keys, each spanning", pub2sub.PAPER, pub2sub.Settings, simulate),
+)

@@ -1,0 +1,1 @@
+"""Thousands of runs on Spark: planned, cut into tasks, resumed, aggregated."""

@@ -1,0 +1,95 @@
+"""Real animals: tables of positions as Movebank exports them (CSV with a header)."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from serai.core.errors import BadInput
+from serai.traces.columns import are, numbered, numbers_of, seconds_of
+from serai.traces.notes import Notebook
+from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.words import Flags, Places, failing_as_bad_input, opened
+
+_NEEDED = ("timestamp", "location-long", "location-lat")
+_WHO = ("individual-local-identifier", "tag-local-identifier", "individual-id", "tag-id")
+_HIDING = {  # columns in which the owners mark rows that are not to be used, and how
+    "visible": "false",
+    "import-marked-outlier": "true",
+    "manually-marked-outlier": "true",
+    "algorithm-marked-outlier": "true",
+}
+
+
+def read_movebank(path: Path, strict: bool = False) -> TrackTrace:
+    """The positions of a Movebank table: timestamp (UTC), location-long, location-lat and whose they are."""
+    notebook = Notebook(path, strict)
+    table, line, lines = _rows(path, notebook)
+    who = _column_of_names(path, table)
+    time_s, dated = seconds_of(table["timestamp"])
+    lon, lat = numbers_of(table["location-long"]), numbers_of(table["location-lat"])
+    hidden, nobody = _hidden(table), are(table[who], "")
+    blank = nobody & are(table["timestamp"], "")  # an empty line
+    empty = (are(table["location-long"], "") | are(table["location-lat"], "")) & ~hidden & ~blank
+    reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90) & ~nobody
+    notebook.left_out({"expected timestamp, longitude, latitude and a name": line[~(reads | empty | hidden | blank)]})
+    notebook.decided("marked as an outlier, or not visible: left out", line[hidden])
+    notebook.decided("no position in this row: left out", line[empty])
+    node, book = numbered(table[who])
+    fixes = Fixes(node, time_s, lon, lat, line).where(reads & ~hidden)
+    return recorded_trace(Recorded("movebank", book, fixes, dates=True, degrees=True), lines, notebook)
+
+
+def _column_of_names(path: Path, table: Any) -> str:
+    """The column that says whose position it is; all that is missing is said at once."""
+    who = next((column for column in _WHO if column in table.column_names), None)
+    missing = [column for column in _NEEDED if column not in table.column_names] + ([] if who else [_WHO[0]])
+    if who is None or missing:
+        raise BadInput(f"{path}: missing column {', '.join(missing)}; is this a table of positions from Movebank?")
+    return who
+
+
+def _hidden(table: Any) -> Flags:
+    """Which rows their owners have marked as not to be used."""
+    hidden = np.zeros(table.num_rows, bool)
+    for column, mark in _HIDING.items():
+        if column in table.column_names:
+            hidden |= are(table[column], mark)
+    return hidden
+
+
+def _rows(path: Path, notebook: Notebook) -> tuple[Any, Places, int]:
+    """The table as texts, its columns named as Movebank names them, the line of each row, how many lines there are."""
+    skipped: list[int] = []
+    odd: list[int] = []
+
+    def skip(row: Any) -> str:
+        skipped.append(row.number + 1)
+        if row.text.strip():
+            odd.append(row.number + 1)
+        return "skip"
+
+    parse = csv.ParseOptions(invalid_row_handler=skip, ignore_empty_lines=False)
+    with failing_as_bad_input(path), opened(path) as file:
+        header = _header(file.readline())
+        read = csv.ReadOptions(use_threads=False, column_names=header)  # with threads, rows have no numbers
+        used = [column for column in header if column in (*_NEEDED, *_WHO, *_HIDING)]
+        convert = csv.ConvertOptions(column_types=dict.fromkeys(used, pa.string()), include_columns=used)
+        try:
+            table = csv.read_csv(file, read, parse, convert)
+        except pa.ArrowInvalid as error:
+            raise BadInput(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    notebook.left_out({"not as many values as the header has columns": odd})
+    lines = 1 + table.num_rows + len(skipped)
+    has_row = np.ones(lines + 1, bool)
+    has_row[[0, 1, *skipped]] = False
+    return table, np.flatnonzero(has_row), lines
+
+
+def _header(line: bytes) -> list[str]:
+    """The names of the columns as Movebank writes them; R has dots for the hyphens, others underscores."""
+    cells = line.decode("utf-8-sig", "replace").strip().split(",")
+    return [re.sub(r"[_.:\s]+", "-", cell.strip().strip('"').lower()) for cell in cells]

@@ -1,0 +1,129 @@
+"""Movement in XML: GPX tracks, and SUMO's floating car data."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+
+from serai.core.errors import BadInput
+from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
+from serai.traces.notes import Notebook
+from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.words import blocks
+
+
+def read_gpx(path: Path, strict: bool = False) -> TrackTrace:
+    """The tracks of a GPX file: every <trk> is a node, called by its <name> or else by its number from 0."""
+    notebook, gpx = Notebook(path, strict), _Gpx()
+    lines = _parse(path, gpx.parser)
+    time_s, dated = seconds_of(texts(gpx.times))
+    lon, lat, line = numbers_of(texts(gpx.lon)), numbers_of(texts(gpx.lat)), np.array(gpx.lines, np.int64)
+    reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
+    notebook.left_out({"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z": line[~reads]})
+    node, book = numbered(texts([gpx.names[track] for track in gpx.tracks]))
+    fixes = Fixes(node, time_s, lon, lat, line).where(reads)
+    return recorded_trace(Recorded("gpx", book, fixes, dates=True, degrees=True), lines, notebook)
+
+
+class _Gpx:
+    """What a GPX file has said so far: points with the number of their track, and the tracks' names."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.tracks: list[int] = []
+        self.lon: list[str] = []
+        self.lat: list[str] = []
+        self.times: list[str] = []
+        self.lines: list[int] = []
+        self._inside: list[str] = []
+        self._text: list[str] = []
+        self.parser = _parser(self._begin)
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text.append
+
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]
+        self._inside.append(tag)
+        self._text.clear()
+        if tag == "trk":
+            self.names.append(str(len(self.names)))
+        elif tag == "trkpt":
+            self.tracks.append(len(self.names) - 1)
+            self.lon.append(attributes.get("lon", ""))
+            self.lat.append(attributes.get("lat", ""))
+            self.times.append("")
+            self.lines.append(self.parser.CurrentLineNumber)
+
+    def _end(self, _tag: str) -> None:
+        if self._inside[-2:] == ["trkpt", "time"]:
+            self.times[-1] = "".join(self._text).strip()
+        elif self._inside[-2:] == ["trk", "name"]:
+            self.names[-1] = "".join(self._text).strip() or self.names[-1]
+        self._inside.pop()
+
+
+def read_sumo(path: Path, strict: bool = False) -> TrackTrace:
+    """The vehicles and persons of SUMO's floating car data (--fcd-output), in metres or (--fcd-output.geo) degrees."""
+    notebook, fcd = Notebook(path, strict), _Fcd()
+    lines = _parse(path, fcd.parser)
+    x, y, time_s = (numbers_of(texts(column)) for column in (fcd.x, fcd.y, fcd.times))
+    line = np.array(fcd.lines, np.int64)
+    limits = (180.0, 90.0) if fcd.degrees else (1e9, 1e9)
+    reads = (np.abs(x) <= limits[0]) & (np.abs(y) <= limits[1]) & np.isfinite(time_s)
+    reads &= ~are(texts(fcd.ids), "")
+    notebook.left_out({"expected id, x and y, in a timestep that has a time": line[~reads]})
+    node, book = numbered(texts(fcd.ids))
+    fixes = Fixes(node, time_s, x, y, line).where(reads)
+    return recorded_trace(Recorded("sumo", book, fixes, dates=False, degrees=fcd.degrees), lines, notebook)
+
+
+class _Fcd:
+    """What a file of floating car data has said so far."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.x: list[str] = []
+        self.y: list[str] = []
+        self.times: list[str] = []
+        self.lines: list[int] = []
+        self.degrees = False
+        self._now = ""
+        self.parser = _parser(self._begin)
+        self.parser.CommentHandler = self._comment
+
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag in ("vehicle", "person"):
+            self.ids.append(attributes.get("id", ""))
+            self.x.append(attributes.get("x", ""))
+            self.y.append(attributes.get("y", ""))
+            self.times.append(self._now)
+            self.lines.append(self.parser.CurrentLineNumber)
+        elif tag == "timestep":
+            self._now = attributes.get("time", "")
+
+    def _comment(self, text: str) -> None:
+        # SUMO writes the options it ran with into a comment at the top.
+        self.degrees |= bool(re.search(r'fcd-output\.geo\s+value="(true|1|yes|on|x)"', text))
+
+
+def _parser(begin: Callable[[str, dict[str, str]], None]) -> Any:
+    """A parser of XML that says where elements begin."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = begin
+    return parser
+
+
+def _parse(path: Path, parser: Any) -> int:
+    """Let the parser read the file; how many lines that were."""
+    try:
+        for block in blocks(path):
+            parser.Parse(block, False)
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        said = expat.ErrorString(error.code)
+        raise BadInput(f"{path}: line {error.lineno}: not well-formed XML: {said}; is the file whole?") from None
+    return int(parser.CurrentLineNumber)

@@ -1,0 +1,190 @@
+"""CED, the obvious way. N. Liu, M. Liu, J. Zhu, H. Gong, Sensors 9 (2009), sections 3 and 4."""
+
+import numpy as np
+
+from serai.core.order import service_key
+from serai.world.visits import path_cells
+from tests.field.naive.field import (
+    FULL,
+    RELAY,
+    SOURCE,
+    SPENT,
+    STRANDED,
+    Community,
+    Copy,
+    Network,
+    Sensor,
+    Session,
+    Subscriber,
+    layers_from,
+    queue_order,
+    touches,
+)
+
+
+class Ced(Network):
+    """Communities, sessions, layers and queues: "A slot of CED and CET", steps 3 and 4."""
+
+    def act(self) -> None:
+        for subscriber in self.subscribers:
+            is_new, is_elsewhere = self.move(subscriber)
+            if is_new:
+                self.meet_communities(subscriber, is_elsewhere)
+        for sensor in sorted(self.sensors, key=lambda s: (service_key(self.key, self.now, s.number), s.number)):
+            self.take_turn(sensor)
+
+    # Step 3, movement (CED 4.1 a to d).
+
+    def meet_communities(self, subscriber: Subscriber, is_elsewhere: bool) -> None:
+        """End, start and renew the subscriber's sessions at its new visit."""
+        in_reach = self.in_reach(subscriber)
+        for community in self.communities:
+            session = community.session_of(subscriber.number)
+            if session and community not in in_reach:
+                self.end_session(community, session)
+        if not subscriber.audible:
+            return
+        for community in in_reach:
+            session = community.session_of(subscriber.number)
+            if session is None:
+                session = self.start_session(community, subscriber)
+                self.announce(community, session)
+            elif subscriber.here.is_leg and subscriber.here.segment != session.announced:
+                self.announce(community, session)
+            elif is_elsewhere and self.settings.zone in ("path", "in-range"):
+                self.draw_layers(community, session)
+
+    def in_reach(self, subscriber: Subscriber) -> list[Community]:
+        """The communities with a sensor in touch with the subscriber."""
+        near = self.in_touch(subscriber.here.cell)
+        return [c for c in self.communities if any(sensor in near for sensor in c.sensors)]
+
+    def announce(self, community: Community, session: Session) -> None:
+        """The path goes through the community (4.1 b and c), and the layers are drawn up from it."""
+        session.announced = session.subscriber.here.segment
+        self.flood(community, "path", self.scenario.control.path_bits)
+        self.draw_layers(community, session)
+
+    def draw_layers(self, community: Community, session: Session) -> None:
+        """The set Z and the layers (4.1 d, Fig. 2)."""
+        session.layers = layers_from(self.zone(community, session.subscriber))
+        self.flood(community, "route", self.scenario.control.route_bits)
+
+    def flood(self, community: Community, kind: str, bits: int) -> None:
+        """One message by every sensor of the community; a loner has nobody to tell."""
+        if not community.is_loner:
+            for sensor in community.sensors:
+                self.broadcast(sensor, kind, bits)
+
+    def zone(self, community: Community, subscriber: Subscriber) -> list[Sensor]:
+        """The set Z: the sensors of the community that can talk to the subscriber on its way."""
+        here = subscriber.here
+        cells = [here.cell]
+        if here.is_leg and self.settings.zone != "in-range":
+            end = subscriber.track[here.segment + 1]
+            room = np.empty(self.grid.columns + self.grid.rows, np.int32)
+            cells = list(room[: path_cells(here.x, here.y, end.x, end.y, self.grid, room)])
+        return [s for s in community.sensors if any(touches(self.grid, s.cell, cell) for cell in cells)]
+
+    def start_session(self, community: Community, subscriber: Subscriber) -> Session:
+        """A new session; waiting relayed copies join it."""
+        waiting = [copy for copy in self.relayed_copies(community) if not community.session_of(copy.addressee)]
+        if self.settings.relays == "open":
+            for copy in waiting:
+                copy.addressee = subscriber.number
+        session = Session(subscriber)
+        community.sessions.append(session)
+        community.sessions.sort(key=lambda session: session.subscriber.number)
+        return session
+
+    def end_session(self, community: Community, session: Session) -> None:
+        """The subscriber is gone: its relayed copies change hands, are deleted or wait (CET 3.2.1, end)."""
+        community.sessions.remove(session)
+        subscriber = session.subscriber.number
+        for sensor in community.sensors:
+            for copy in [copy for copy in sensor.queue if copy.addressee == subscriber]:
+                if self.settings.relays == "open" and community.sessions:
+                    copy.addressee = community.sessions[0].subscriber.number
+                elif self.settings.stranded == "deleted":
+                    self.drop(sensor, copy, STRANDED)
+            if self.settings.resend == "each-contact":
+                for copy in sensor.queue:
+                    copy.memory.discard(subscriber)
+
+    def relayed_copies(self, community: Community) -> list[Copy]:
+        return [copy for sensor in community.sensors for copy in sensor.queue if not copy.stored]
+
+    # Step 4, turns (CED 4.1, forwarding, and 4.2, queue management).
+
+    def take_turn(self, sensor: Sensor) -> None:
+        """Up to `rate` times the first copy in queue order that can go."""
+        for _ in range(self.rate):
+            choice = self.first_that_can_go(sensor)
+            if choice is None:
+                return
+            self.send(sensor, *choice)
+
+    def first_that_can_go(self, sensor: Sensor) -> tuple[Copy, Session] | None:
+        sessions = [session for session in self.community_of(sensor).sessions if self.is_open(sensor, session)]
+        for copy in sorted(sensor.queue, key=queue_order):
+            for session in sessions:
+                if self.can_go(copy, session.subscriber):
+                    return copy, session
+        return None
+
+    def is_open(self, sensor: Sensor, session: Session) -> bool:
+        """Whether the sensor can forward towards the subscriber, or hand over to it."""
+        subscriber = session.subscriber
+        if not subscriber.audible:
+            return False
+        if session.layers[sensor] >= 1:
+            return True
+        return touches(self.grid, sensor.cell, subscriber.here.cell) and subscriber.received_in_slot < self.rate
+
+    def can_go(self, copy: Copy, subscriber: Subscriber) -> bool:
+        if copy.stored:
+            return self.is_due(copy, subscriber)
+        if self.settings.hops == "one" and copy.arrived == self.now:
+            return False
+        return copy.addressee == subscriber.number
+
+    def is_due(self, copy: Copy, subscriber: Subscriber) -> bool:
+        """Whether a stored copy still has to be sent for the subscriber."""
+        if subscriber.number in copy.memory:
+            return False
+        return self.settings.match == "subscriber" or self.matches(copy.event, subscriber)
+
+    def send(self, sensor: Sensor, copy: Copy, session: Session) -> None:
+        """A stored copy sends a relayed one out and stays, counted (4.2 B); a relayed copy goes itself."""
+        if not copy.stored:
+            sensor.queue.remove(copy)
+            self.pass_on(sensor, copy, session, RELAY)
+            return
+        addressee = session.subscriber.number
+        copy.memory.add(addressee)
+        self.pass_on(sensor, Copy(copy.event, copy.count, self.next_serial(), addressee), session, SOURCE)
+        copy.count += 1
+        if copy.count > self.settings.alpha:
+            self.drop(sensor, copy, SPENT)
+
+    def pass_on(self, sensor: Sensor, copy: Copy, session: Session, kind: str) -> None:
+        """One hop of a relayed copy: to the subscriber, or to the next of the neighbours one layer closer."""
+        subscriber = session.subscriber
+        if session.layers[sensor] == 0:
+            self.transmit(copy.event, sensor, subscriber, subscriber, kind)
+            self.deliver(copy, subscriber)
+            return
+        closer = [n for n in sensor.neighbors if session.layers[n] == session.layers[sensor] - 1]
+        relay = closer[sensor.forwards % len(closer)]
+        sensor.forwards += 1
+        accepted = not self.is_full(relay)
+        self.transmit(copy.event, sensor, relay, subscriber, kind, accepted)
+        if accepted:
+            copy.arrived = self.now
+            relay.queue.append(copy)
+        else:
+            self.note_drop(copy.event, relay, FULL)
+
+    def deliver(self, copy: Copy, subscriber: Subscriber) -> None:
+        """The subscriber receives what the copy carries."""
+        self.hand_over(copy.event, subscriber)

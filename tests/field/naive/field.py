@@ -1,0 +1,491 @@
+"""The nouns of docs/field.md as plain objects, and what the three protocols have in common.
+
+Headings and steps are those of docs/field.md; "CED 4.1" and "CET 3.2" are sections of the two papers.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from serai.field.sections import RadioSection
+from serai.field.world import World
+from serai.scenario.section import Scenario
+from serai.world.grid import Grid
+
+SOURCE, RELAY, RETURN, PLACEMENT = "source", "relay", "return", "placement"
+EXPIRED, SPENT, FULL, STRANDED = "expired", "spent", "full", "stranded"
+
+
+# --- What is written down -----------------------------------------------------------------------------------
+
+
+class Reception(NamedTuple):
+    """The first time that a subscriber received an event."""
+
+    event: int
+    subscriber: int
+    time_s: int
+    wanted: bool
+
+
+class Transfer(NamedTuple):
+    """One transmission of an event. Sensor s is node s, subscriber p is node N + p; no addressee is -1."""
+
+    time_s: int
+    event: int
+    sender: int
+    receiver: int
+    addressee: int
+    kind: str
+    accepted: bool
+
+
+class Drop(NamedTuple):
+    """The end of a copy before its time."""
+
+    time_s: int
+    event: int
+    node: int
+    reason: str
+
+
+@dataclass
+class Records:
+    """All that happened, in order of happening, and what it cost each sensor."""
+
+    receptions: list[Reception] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    drops_by_reason: Counter[str] = field(default_factory=Counter)
+    transmissions: list[int] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+    event_pj: list[int] = field(default_factory=list)
+    control_pj: list[int] = field(default_factory=list)
+    control_messages: Counter[str] = field(default_factory=Counter)
+    control_bits: Counter[str] = field(default_factory=Counter)
+    left_over: list[list["Copy"]] = field(default_factory=list)
+    died_s: float | None = None
+
+
+# --- "Copies and queues" ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Copy:
+    """A copy of an event in a queue: stored (no addressee), or relayed towards its addressee."""
+
+    event: int
+    count: int
+    serial: int
+    addressee: int | None = None
+    memory: set[int] = field(default_factory=set)
+    arrived: int = -1
+
+    @property
+    def stored(self) -> bool:
+        return self.addressee is None
+
+
+def queue_order(copy: Copy) -> tuple[int, int, bool, int]:
+    """The place of a copy in its queue (CED 4.2 C and Fig. 5, CET 3.3 and Fig. 6)."""
+    return (copy.count, -copy.event, not copy.stored, copy.serial)
+
+
+# --- "The world" --------------------------------------------------------------------------------------------
+
+
+class Point(NamedTuple):
+    """A turning point of a track."""
+
+    time_s: float
+    x: float
+    y: float
+
+
+class Visit(NamedTuple):
+    """Where a subscriber is in a slot."""
+
+    cell: int
+    segment: int
+    is_leg: bool
+    x: float
+    y: float
+
+
+def visit_at(grid: Grid, track: list[Point], t: int) -> Visit:
+    """The visit at slot t: the last segment of the track that has begun, and the place on its line."""
+    segment = max(i for i, point in enumerate(track) if point.time_s <= t)
+    here = track[segment]
+    if segment == len(track) - 1:
+        return Visit(cell_at(grid, here.x, here.y), segment, False, here.x, here.y)
+    there = track[segment + 1]
+    part = (t - here.time_s) / (there.time_s - here.time_s)
+    x = between(here.x + (there.x - here.x) * part, here.x, there.x)
+    y = between(here.y + (there.y - here.y) * part, here.y, there.y)
+    is_leg = (here.x, here.y) != (there.x, there.y)
+    return Visit(cell_at(grid, x, y), segment, is_leg, x, y)
+
+
+def between(value: float, a: float, b: float) -> float:
+    """The value, kept between two others: rounding must not carry a subscriber off its line."""
+    return min(max(value, min(a, b)), max(a, b))
+
+
+def cell_at(grid: Grid, x: float, y: float) -> int:
+    """The number of the cell of a point."""
+    column = min(math.floor(x / (grid.width_m / grid.columns)), grid.columns - 1)
+    row = min(math.floor(y / (grid.height_m / grid.rows)), grid.rows - 1)
+    return int(row * grid.columns + column)
+
+
+def touches(grid: Grid, cell: int, other: int) -> bool:
+    """Whether two cells are the same or share a side or a corner."""
+    row, column = divmod(cell, grid.columns)
+    other_row, other_column = divmod(other, grid.columns)
+    return abs(row - other_row) <= 1 and abs(column - other_column) <= 1
+
+
+@dataclass(eq=False)
+class Sensor:
+    """A sensor: its place, its queue, its counter of forwards, its accounts."""
+
+    number: int
+    x: float
+    y: float
+    cell: int
+    queue: list[Copy] = field(default_factory=list)
+    neighbors: list["Sensor"] = field(default_factory=list)
+    forwards: int = 0
+    sent: int = 0
+    received: int = 0
+    event_pj: int = 0
+    control_pj: int = 0
+
+
+@dataclass(eq=False)
+class Subscriber:
+    """A subscriber: its track, where it is now, what it has received."""
+
+    number: int
+    track: list[Point]
+    low: list[float]
+    high: list[float]
+    visit: Visit | None = None
+    audible: bool = False
+    received_in_slot: int = 0
+    known: set[int] = field(default_factory=set)
+    bag: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def here(self) -> Visit:
+        assert self.visit is not None
+        return self.visit
+
+
+@dataclass(eq=False)
+class Session:
+    """A subscriber in reach of a community: the leg it announced, the layers of the community's sensors."""
+
+    subscriber: Subscriber
+    announced: int = -1
+    layers: dict[Sensor, int] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Community:
+    """A connected component of the sensors, its sessions by subscriber; for CET its head and placement."""
+
+    number: int
+    sensors: list[Sensor]
+    sessions: list[Session] = field(default_factory=list)
+    head: Sensor | None = None
+    placed: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of distinct cells it occupies (CET 3.2.2 (1))."""
+        return len({sensor.cell for sensor in self.sensors})
+
+    @property
+    def is_loner(self) -> bool:
+        return len(self.sensors) == 1
+
+    def session_of(self, subscriber: int | None) -> Session | None:
+        """The running session of a subscriber."""
+        for session in self.sessions:
+            if session.subscriber.number == subscriber:
+                return session
+        return None
+
+
+def find_communities(sensors: list[Sensor]) -> list[Community]:
+    """The communities (CED 3, CET definition 1), numbered by their lowest sensor."""
+    communities: list[Community] = []
+    assigned: set[Sensor] = set()
+    for sensor in sensors:
+        if sensor in assigned:
+            continue
+        members = [sensor]
+        for member in members:
+            members += [other for other in member.neighbors if other not in members]
+        assigned.update(members)
+        members.sort(key=lambda member: member.number)
+        communities.append(Community(len(communities), members))
+    return communities
+
+
+def layers_from(zone: Iterable[Sensor]) -> dict[Sensor, int]:
+    """The layer of every sensor of a community: 0 in the zone, k + 1 beside layer k (CED 4.1, Fig. 2)."""
+    layer_of = dict.fromkeys(zone, 0)
+    layer = 0
+    while layer in layer_of.values():
+        for sensor in [sensor for sensor in layer_of if layer_of[sensor] == layer]:
+            for neighbor in sensor.neighbors:
+                layer_of.setdefault(neighbor, layer + 1)
+        layer += 1
+    return layer_of
+
+
+# --- "Energy and control messages" --------------------------------------------------------------------------
+
+
+def transmit_pj(radio: RadioSection, bits: int, distance_m: float) -> int:
+    """What sending costs by the first-order radio model, in whole picojoules."""
+    square = distance_m * distance_m
+    free_space = radio.free_space_j_per_bit_m2 * square
+    multipath = radio.multipath_j_per_bit_m4 * square * square
+    never = radio.multipath_j_per_bit_m4 == 0
+    d0 = math.inf if never else math.sqrt(radio.free_space_j_per_bit_m2 / radio.multipath_j_per_bit_m4)
+    amplifier = free_space if distance_m < d0 else multipath
+    return round(bits * (radio.electronics_j_per_bit + amplifier) * 1e12)
+
+
+def receive_pj(radio: RadioSection, bits: int) -> int:
+    """What receiving costs, in whole picojoules."""
+    if not radio.receive_costs:
+        return 0
+    return round(bits * radio.electronics_j_per_bit * 1e12)
+
+
+# --- The network --------------------------------------------------------------------------------------------
+
+
+class Network:
+    """All sensors, subscribers and communities of one world, and the steps that every protocol shares."""
+
+    def __init__(self, world: World, scenario: Scenario, key: int) -> None:
+        self.world = world
+        self.grid = world.grid
+        self.scenario = scenario
+        self.settings = scenario.protocol
+        self.radio = scenario.radio
+        self.rate: int = scenario.radio.rate
+        self.key = key
+        self.now = -1
+        self.serials = 0
+        self.records = Records(transmissions=[0] * len(world.event_sensor))
+        self.sensors = [
+            Sensor(number, float(x), float(y), cell_at(self.grid, float(x), float(y)))
+            for number, (x, y) in enumerate(zip(world.sensor_x, world.sensor_y, strict=True))
+        ]
+        for sensor in self.sensors:
+            sensor.neighbors = [other for other in self.in_touch(sensor.cell) if other is not sensor]
+        self.communities = find_communities(self.sensors)
+        self.subscribers = [
+            Subscriber(number, track, list(map(float, world.low[number])), list(map(float, world.high[number])))
+            for number, track in enumerate(tracks_of(world))
+        ]
+
+    # What a protocol adds: what it does in a slot after expiry and birth.
+
+    def act(self) -> None:
+        raise NotImplementedError
+
+    def run(self, until_death: bool = False) -> Records:
+        """The records of the whole run, or of the run until the end of the slot in which a battery is empty."""
+        for slot in range(self.scenario.duration_s):
+            self.now = slot
+            self.expire()
+            self.bear()
+            self.act()
+            if until_death and any(self.left_pj(sensor) <= 0 for sensor in self.sensors):
+                self.records.died_s = slot
+                break
+        for sensor in self.sensors:
+            self.records.sent.append(sensor.sent)
+            self.records.received.append(sensor.received)
+            self.records.event_pj.append(sensor.event_pj)
+            self.records.control_pj.append(sensor.control_pj)
+            self.records.left_over.append(sensor.queue)
+        return self.records
+
+    def left_pj(self, sensor: Sensor) -> int:
+        """What is left of the sensor's battery."""
+        spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
+        return round(self.scenario.sensors.battery_j * 1e12) - spent
+
+    # Steps 1 and 2.
+
+    def expire(self) -> None:
+        """Step 1: every copy that has outlived the events' lifetime is dropped (CED 4.2 A and C)."""
+        for sensor in self.sensors:
+            for copy in list(sensor.queue):
+                if self.is_too_old(copy.event):
+                    self.drop(sensor, copy, EXPIRED)
+
+    def bear(self) -> None:
+        """Step 2: the slot's events, by number, enter their sensors' queues (CED 4.2 C a)."""
+        for event, (birth, number) in enumerate(zip(self.world.event_time_s, self.world.event_sensor, strict=True)):
+            if math.ceil(birth) == self.now:
+                sensor = self.sensors[int(number)]
+                if self.is_full(sensor):
+                    self.note_drop(event, sensor, FULL)
+                else:
+                    sensor.queue.append(Copy(event, count=0, serial=self.next_serial()))
+
+    # What can be asked about copies and queues.
+
+    def age(self, event: int) -> float:
+        """How long ago the event was born (the papers' survival time)."""
+        return float(self.now - self.world.event_time_s[event])
+
+    def is_too_old(self, event: int) -> bool:
+        return self.age(event) > float(self.scenario.events.lifetime_s)
+
+    def is_full(self, sensor: Sensor) -> bool:
+        return len(sensor.queue) >= self.scenario.sensors.queue
+
+    def next_serial(self) -> int:
+        self.serials += 1
+        return self.serials
+
+    def matches(self, event: int, subscriber: Subscriber) -> bool:
+        """Whether the event is what the subscriber asked for."""
+        values = [float(value) for value in self.world.event_values[event]]
+        bounds = zip(values, subscriber.low, subscriber.high, strict=True)
+        return all(low <= value <= high for value, low, high in bounds)
+
+    def drop(self, sensor: Sensor, copy: Copy, reason: str) -> None:
+        """A copy leaves its queue for good."""
+        sensor.queue.remove(copy)
+        self.note_drop(copy.event, sensor, reason)
+
+    def note_drop(self, event: int, sensor: Sensor, reason: str) -> None:
+        self.records.drops.append(Drop(self.now, event, sensor.number, reason))
+        self.records.drops_by_reason[reason] += 1
+
+    # Where everybody is.
+
+    def in_touch(self, cell: int) -> list[Sensor]:
+        """The sensors whose cell touches this one, by number."""
+        return [sensor for sensor in self.sensors if touches(self.grid, sensor.cell, cell)]
+
+    def community_of(self, sensor: Sensor) -> Community:
+        return next(community for community in self.communities if sensor in community.sensors)
+
+    def move(self, subscriber: Subscriber) -> tuple[bool, bool]:
+        """Take the subscriber to its visit of this slot: whether that is a new one, and in another cell."""
+        before, was_audible = subscriber.visit, subscriber.audible
+        subscriber.visit = visit_at(self.grid, subscriber.track, self.now)
+        subscriber.received_in_slot = 0
+        here = subscriber.visit
+        is_elsewhere = before is None or before.cell != here.cell
+        is_new = is_elsewhere or before is None or before.segment != here.segment
+        subscriber.audible = here.is_leg or not self.settings.silent_while_pausing
+        if is_new and subscriber.audible and (is_elsewhere or not was_audible):
+            self.say_hello(subscriber)
+        return is_new, is_elsewhere
+
+    # Messages and what they cost.
+
+    def transmit(
+        self,
+        event: int,
+        sender: Sensor,
+        receiver: Sensor | Subscriber,
+        addressee: Subscriber | None,
+        kind: str,
+        accepted: bool = True,
+    ) -> None:
+        """One event transmission by a sensor. A refused one costs the receiver nothing."""
+        self.note_transfer(event, sender, receiver, addressee, kind, accepted)
+        bits = self.scenario.events.size_bits
+        sender.sent += 1
+        sender.event_pj += transmit_pj(self.radio, bits, distance(sender, receiver))
+        if isinstance(receiver, Sensor) and accepted:
+            self.receive(receiver)
+
+    def receive(self, receiver: Sensor) -> None:
+        """A sensor takes an event in, and pays."""
+        receiver.received += 1
+        receiver.event_pj += receive_pj(self.radio, self.scenario.events.size_bits)
+
+    def note_transfer(
+        self,
+        event: int,
+        sender: Sensor | Subscriber,
+        receiver: Sensor | Subscriber,
+        addressee: Subscriber | None,
+        kind: str,
+        accepted: bool = True,
+    ) -> None:
+        self.records.transmissions[event] += 1
+        nodes = (self.node(sender), self.node(receiver), self.node(addressee) if addressee else -1)
+        self.records.transfers.append(Transfer(self.now, event, *nodes, kind, accepted))
+
+    def node(self, who: Sensor | Subscriber) -> int:
+        """The node number of a sensor or subscriber in the records."""
+        return who.number if isinstance(who, Sensor) else len(self.sensors) + who.number
+
+    def hand_over(self, event: int, subscriber: Subscriber) -> bool:
+        """The subscriber receives the event and matches it (CED 4.1, end): whether it was new and wanted."""
+        subscriber.received_in_slot += 1
+        if event in subscriber.known:
+            return False
+        subscriber.known.add(event)
+        wanted = self.matches(event, subscriber)
+        self.records.receptions.append(Reception(event, subscriber.number, self.now, wanted))
+        return wanted
+
+    def say_hello(self, subscriber: Subscriber) -> None:
+        """Hello by the subscriber, a reply by every sensor in touch (CED 4.1 a)."""
+        hello, reply = self.scenario.control.hello_bits, self.scenario.control.reply_bits
+        self.count_control("hello", hello)
+        for sensor in self.in_touch(subscriber.here.cell):
+            sensor.control_pj += receive_pj(self.radio, hello)
+            self.count_control("reply", reply)
+            sensor.control_pj += transmit_pj(self.radio, reply, self.longest_touch_m())
+
+    def broadcast(self, sensor: Sensor, kind: str, bits: int) -> None:
+        """One control message by a sensor to all that it touches."""
+        self.count_control(kind, bits)
+        sensor.control_pj += transmit_pj(self.radio, bits, self.longest_touch_m())
+        for neighbor in sensor.neighbors:
+            neighbor.control_pj += receive_pj(self.radio, bits)
+
+    def count_control(self, kind: str, bits: int) -> None:
+        self.records.control_messages[kind] += 1
+        self.records.control_bits[kind] += bits
+
+    def longest_touch_m(self) -> float:
+        """The longest distance at which two nodes touch: two cell diagonals."""
+        width, height = self.grid.width_m / self.grid.columns, self.grid.height_m / self.grid.rows
+        return 2 * math.sqrt(width * width + height * height)
+
+
+def distance(a: Sensor | Subscriber, b: Sensor | Subscriber) -> float:
+    """Metres between two nodes, now."""
+    a_at = a if isinstance(a, Sensor) else a.here
+    b_at = b if isinstance(b, Sensor) else b.here
+    return math.sqrt((a_at.x - b_at.x) * (a_at.x - b_at.x) + (a_at.y - b_at.y) * (a_at.y - b_at.y))
+
+
+def tracks_of(world: World) -> Iterator[list[Point]]:
+    """The turning points of each subscriber."""
+    tracks = world.tracks
+    for number in range(len(tracks.start) - 1):
+        points = range(int(tracks.start[number]), int(tracks.start[number + 1]))
+        yield [Point(float(tracks.time_s[i]), float(tracks.x_m[i]), float(tracks.y_m[i])) for i in points]

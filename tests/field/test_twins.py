@@ -1,0 +1,103 @@
+"""The compiled protocols and their naive twins give the same ledger and full log, in any small world."""
+
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import serai
+from serai.core import energy
+from serai.field.protocols import PROTOCOLS
+from serai.field.sections import RadioSection
+from serai.field.simulation import build_world, order_key
+from tests.conftest import UNCOMPILED
+from tests.field.naive import play
+from tests.field.naive.field import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
+from tests.field.worlds import Case, any_cases, cases, product_records
+
+
+def settled(drops: list[Drop]) -> list[Drop]:
+    """The drops with an order where they have none: expiry and the end of a session drop all at once."""
+    rows: list[Drop] = []
+    for (_, reason), group in groupby(drops, key=lambda drop: (drop.time_s, drop.reason)):
+        step = list(group)
+        rows += sorted(step) if reason in (EXPIRED, STRANDED) else step
+    return rows
+
+
+def assert_same(product: Records, naive: Records) -> None:
+    """Number for number, the most telling difference first."""
+    assert product.died_s == naive.died_s
+    assert product.transfers == naive.transfers
+    assert settled(product.drops) == settled(naive.drops)
+    assert product.drops_by_reason == naive.drops_by_reason
+    assert product.receptions == naive.receptions
+    assert product.transmissions == naive.transmissions
+    assert product.sent == naive.sent
+    assert product.received == naive.received
+    assert product.event_pj == naive.event_pj
+    assert product.control_messages == naive.control_messages
+    assert product.control_bits == naive.control_bits
+    assert product.control_pj == naive.control_pj
+
+
+many = settings(max_examples=4 * settings().max_examples)  # small worlds are quick, and often dull
+
+
+@many
+@given(cases("ced"))
+def test_ced_is_its_naive_twin(case: Case) -> None:
+    assert_same(product_records(*case), play(*case))
+
+
+@many
+@given(cases("cet"))
+def test_cet_is_its_naive_twin(case: Case) -> None:
+    assert_same(product_records(*case), play(*case))
+
+
+@many
+@given(cases("dg"))
+def test_dg_is_its_naive_twin(case: Case) -> None:
+    assert_same(product_records(*case), play(*case))
+
+
+@given(any_cases, st.floats(0.01, 1.1))
+def test_until_the_first_death_is_played_alike(case: Case, share: float) -> None:
+    """With a battery that holds a share of what the busiest sensor spends: it dies early, late or not at all."""
+    world, scenario, key = case
+    whole = play(*case)
+    spent = whole.event_pj
+    if scenario.radio.control_costs:
+        spent = [events + control for events, control in zip(spent, whole.control_pj, strict=True)]
+    battery_j = max(round(share * max(spent)), 1) / 1e12
+    dying = scenario.model_copy(update={"sensors": scenario.sensors.model_copy(update={"battery_j": battery_j})})
+    assert_same(product_records(world, dying, key, until_death=True), play(world, dying, key, until_death=True))
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_the_papers_set_up_is_played_alike(protocol: str) -> None:
+    """A tenth of the built-in scenario's two hours: queues and communities as large as they get."""
+    scenario = serai.load_scenario(protocol).model_copy(update={"duration_s": 300 if UNCOMPILED else 720})
+    case = build_world(scenario, 1), scenario, order_key(1)
+    assert_same(product_records(*case), play(*case))
+
+
+energies = st.sampled_from([0.0, 50e-9, 10e-12, 0.0013e-12, 1.7e-10])
+
+
+@given(energies, energies, energies, st.booleans(), st.integers(0, 100_000), st.floats(0, 1000))
+def test_radio_energy(
+    electronics: float, free_space: float, multipath: float, receive_costs: bool, bits: int, distance_m: float
+) -> None:
+    """d0 is where the two amplifier terms are equal: choosing by distance is taking the larger one."""
+    product = energy.Radio(electronics, free_space, multipath, receive_costs)
+    naive = RadioSection.model_construct(
+        electronics_j_per_bit=electronics,
+        free_space_j_per_bit_m2=free_space,
+        multipath_j_per_bit_m4=multipath,
+        receive_costs=receive_costs,
+    )
+    assert energy.receive_pj(product, bits) == receive_pj(naive, bits)
+    assert energy.transmit_pj(product, bits, distance_m) == transmit_pj(naive, bits, distance_m)

@@ -1,0 +1,370 @@
+"""Small worlds: built by hand, or drawn by Hypothesis with everything that could be awkward about them.
+
+`product_records` runs the product and puts what it says into the words of the naive twins, so that one test
+can be asked of both.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from serai.core.jit import announced_compilation
+from serai.field.engine.state import DROPS, TRANSFERS
+from serai.field.log import OUTCOMES, FullLog, Ledger
+from serai.field.sections import FieldScenario
+from serai.field.simulation import run_protocol
+from serai.field.world import World
+from serai.world.grid import Grid, find_communities
+from serai.world.mobility import Tracks, random_waypoint
+from serai.world.visits import visits_of
+from tests.field.naive import play
+from tests.field.naive.field import Drop, Reception, Records, Transfer
+
+Place = tuple[float, float]
+Walk = Sequence[tuple[float, float, float]]  # turning points: time, x, y
+
+
+class Case(NamedTuple):
+    """A world, what to do in it, and the key of its random orders."""
+
+    world: World
+    scenario: FieldScenario
+    key: int
+
+
+class Happening(NamedTuple):
+    """An event to be: the sensor that measures it, when, and what."""
+
+    sensor: int
+    time_s: float
+    values: tuple[float, ...] = (0.0,)
+
+
+Bounds = tuple[tuple[float, float], ...]  # of each attribute: low, high
+ANYTHING: Bounds = ((-math.inf, math.inf),)
+
+# The settings that worlds built by hand are worked out for, whatever the product's defaults may be.
+COMMUNITY_BY_HAND: dict[str, Any] = {
+    "alpha": 20,
+    "resend": "once",
+    "zone": "path",
+    "relays": "addressed",
+    "stranded": "deleted",
+    "hops": "many",
+    "match": "subscriber",
+    "silent_while_pausing": False,
+}
+SETTINGS_BY_HAND: dict[str, dict[str, Any]] = {
+    "ced": COMMUNITY_BY_HAND,
+    "cet": COMMUNITY_BY_HAND | {"gamma": 4, "theta": "5 J", "return_count": "kept", "return_memory": "empty"},
+    "dg": {
+        "resend": "every-second",
+        "match": "subscriber",
+        "reach": "touching",
+        "budget": "subscriber",
+        "silent_while_pausing": False,
+    },
+}
+
+
+# --- By hand ------------------------------------------------------------------------------------------------
+
+
+def build_world(
+    grid: Grid,
+    slots: int,
+    sensors: Sequence[Place],
+    walks: Sequence[Walk],
+    events: Sequence[Happening],
+    wants: Sequence[Bounds] | None = None,
+) -> World:
+    """A world from plain lists; without `wants` everybody wants everything."""
+    bounds = list(wants) if wants is not None else [ANYTHING] * len(walks)
+    tracks = tracks_from(walks)
+    born = sorted(events, key=lambda event: (event.time_s, event.sensor))
+    attributes = len(bounds[0]) if bounds else len(born[0].values) if born else 1
+    x, y = np.array(sensors, float).reshape(-1, 2).T.copy()
+    cells = grid.cell_of(x, y)
+    box = np.array(bounds, float).reshape(len(bounds), attributes, 2)
+    return World(
+        grid=grid,
+        sensor_names=tuple(f"s{number}" for number in range(len(sensors))),
+        sensor_x=x,
+        sensor_y=y,
+        sensor_cell=cells,
+        communities=find_communities(grid, cells),
+        tracks=tracks,
+        visits=visits_of(tracks, grid, slots),
+        event_sensor=np.array([event.sensor for event in born], np.int32),
+        event_time_s=np.array([event.time_s for event in born], float),
+        event_values=np.array([event.values for event in born], float).reshape(len(born), attributes),
+        attribute_names=tuple(f"A{number + 1}" for number in range(attributes)),
+        low=box[:, :, 0].copy(),
+        high=box[:, :, 1].copy(),
+        where=("",) * len(bounds),
+    )
+
+
+def tracks_from(walks: Sequence[Walk]) -> Tracks:
+    """Tracks from lists of turning points."""
+    points = np.array([point for walk in walks for point in walk], float).reshape(-1, 3)
+    start = np.cumsum([0, *(len(walk) for walk in walks)]).astype(np.int64)
+    return Tracks(start, *points.T.copy())
+
+
+def build_scenario(world: World, slots: int, protocol: dict[str, Any], **sections: dict[str, Any]) -> FieldScenario:
+    """A scenario that fits the world; sections as in a scenario file, over what the papers have."""
+    domain = {"kind": "real", "low": 0, "high": 10}
+    given: dict[str, dict[str, Any]] = {
+        "field": {
+            "width": f"{world.grid.width_m!r} m",
+            "height": f"{world.grid.height_m!r} m",
+            "cells": [world.grid.columns, world.grid.rows],
+        },
+        "sensors": {"count": len(world.sensor_x)},
+        "subscribers": {"count": len(world.low)},
+        "events": {"quiet": "0 s", "attributes": dict.fromkeys(world.attribute_names, domain)},
+        "subscriptions": {"where": f"{world.attribute_names[0]} < ?"},
+        "protocol": SETTINGS_BY_HAND[protocol["name"]] | protocol,
+    }
+    for name, section in sections.items():
+        given[name] = given.get(name, {}) | section
+    return FieldScenario.model_validate({"title": "a small world", "duration": f"{slots} s", **given})
+
+
+# --- What the product says, in the twins' words -------------------------------------------------------------
+
+
+def product_records(world: World, scenario: FieldScenario, key: int, until_death: bool = False) -> Records:
+    """What the compiled protocol does in the world, with the full log."""
+    with announced_compilation(scenario.protocol.name):  # two test processes need not compile the same twice
+        ledger, full = run_protocol(world, scenario, key, True, until_death)
+    assert full is not None
+    return as_records(ledger, full)
+
+
+def as_records(ledger: Ledger, full: FullLog) -> Records:
+    """Ledger and full log as the naive twins would write them."""
+    receptions = zip(
+        ledger.reception_event,
+        ledger.reception_subscriber,
+        ledger.reception_s,
+        ledger.reception_wanted,
+        strict=True,
+    )
+    return Records(
+        receptions=[Reception(int(e), int(p), int(t), bool(wanted)) for e, p, t, wanted in receptions],
+        transfers=[
+            Transfer(time_s, event, sender, receiver, addressee, TRANSFERS[kind], OUTCOMES[outcome] == "accepted")
+            for time_s, event, sender, receiver, addressee, kind, outcome in rows_of(full.transfers)
+        ],
+        drops=[Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, reason in rows_of(full.drops)],
+        drops_by_reason=Counter(ledger.drops),
+        transmissions=ledger.transmissions.tolist(),
+        sent=ledger.sent.tolist(),
+        received=ledger.received.tolist(),
+        event_pj=ledger.event_pj.tolist(),
+        control_pj=ledger.control_pj.tolist(),
+        control_messages=Counter(ledger.control_messages),
+        control_bits=Counter(ledger.control_bits),
+        died_s=ledger.died_s,
+    )
+
+
+def rows_of(columns: Sequence[NDArray[np.integer[Any]]]) -> Iterator[tuple[int, ...]]:
+    """The rows of a table, as plain numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+IMPLEMENTATIONS: dict[str, Callable[[World, FieldScenario, int], Records]] = {
+    "naive": play,
+    "product": product_records,
+}
+
+
+# --- Drawn by Hypothesis ------------------------------------------------------------------------------------
+#
+# Hypothesis draws what is worth shrinking: sizes, counts and settings. A seeded generator fills in the
+# hundreds of coordinates and times, one stream per concern, so that fewer events leave the rest as it was.
+
+
+class Shape(NamedTuple):
+    """The outline of a small world."""
+
+    grid: Grid
+    slots: int
+    sensors: int
+    subscribers: int
+    events: int
+    attributes: int
+    layout: str  # of the sensors: "anywhere", all at "one place", or on "trails" from one cell to the next
+    waypoint: bool  # the product's own random waypoint, not walks with anything awkward in them
+    seed: int
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Shape:
+    """Fields of 1 to 6 cells a side, most sides no nice numbers; in some the radio's d0 (88 m) matters."""
+    least = 3 if draw(st.booleans()) else 0  # half of the worlds are too small for much to happen in them
+    columns, rows = draw(st.integers(max(least, 1), 6)), draw(st.integers(1, 6))
+    side_m = draw(st.sampled_from([40 / 3, 10.0, 1 / 3, 77.7]))
+    return Shape(
+        grid=Grid(columns * side_m, rows * side_m * draw(st.sampled_from([1.0, 0.7])), columns, rows),
+        slots=draw(st.integers(20, 150)),
+        sensors=draw(st.integers(max(2 * least, 1), 8)),
+        subscribers=draw(st.integers(least, 4)),
+        events=draw(st.integers(20 * least, 120)),
+        attributes=draw(st.integers(1, 2)),
+        layout=draw(st.sampled_from(["trails", "trails", "trails", "anywhere", "anywhere", "one place"])),
+        waypoint=draw(st.booleans()),
+        seed=draw(st.integers(0, 2**32 - 1)),
+    )
+
+
+def fill(shape: Shape) -> World:
+    """A world of that shape."""
+    sensors, steps, births, wants = (random.Random(4 * shape.seed + concern) for concern in range(4))
+    grid, slots = shape.grid, shape.slots
+    places = [some_place(grid, sensors)]
+    while len(places) < shape.sensors:
+        places.append(next_place(shape, places[-1], sensors))
+    walks = waypoint_walks(shape) if shape.waypoint else [some_walk(shape, steps) for _ in range(shape.subscribers)]
+    events = [some_event(shape, births) for _ in range(shape.events)]
+    bounds = [tuple(some_bounds(wants) for _ in range(shape.attributes)) for _ in range(shape.subscribers)]
+    return build_world(grid, slots, places, walks, events, bounds)
+
+
+def some_place(grid: Grid, rng: random.Random) -> Place:
+    """A point of the field: often on an edge or a corner of a cell, or on the far side of the field."""
+    x, y = (rng.choice([rng.random(), rng.randint(0, 24) / 24]) for _ in range(2))
+    return x * grid.width_m, y * grid.height_m
+
+
+def next_place(shape: Shape, last: Place, rng: random.Random) -> Place:
+    """Where the next sensor stands."""
+    if shape.layout == "one place":
+        return last
+    if shape.layout == "anywhere" or rng.random() < 0.25:
+        return some_place(shape.grid, rng)
+    return step_from(shape.grid, last, rng)
+
+
+def step_from(grid: Grid, place: Place, rng: random.Random) -> Place:
+    """A point about one cell away."""
+    x = place[0] + rng.choice([-1, 0, 1, 1]) * grid.width_m / grid.columns
+    y = place[1] + rng.choice([-1, 0, 1, 1]) * grid.height_m / grid.rows
+    return min(max(x, 0.0), grid.width_m), min(max(y, 0.0), grid.height_m)
+
+
+def some_walk(shape: Shape, rng: random.Random) -> Walk:
+    """Turning points at any times: legs, pauses, jumps, points that repeat, a start half-way along a leg."""
+    time_s, here = rng.choice([0.0, -2.5]), some_place(shape.grid, rng)
+    points = [(time_s, *here)]
+    for _ in range(rng.randint(0, 12)):
+        time_s += rng.choice([0.0, 0.5, 1.0, 3.0, 7.25, 20.0, shape.slots / 3])
+        here = rng.choice([here, step_from(shape.grid, here, rng), some_place(shape.grid, rng)])
+        points.append((time_s, *here))
+    return points
+
+
+def waypoint_walks(shape: Shape) -> Sequence[Walk]:
+    """Random waypoint, about two to twenty slots in a cell."""
+    side = max(shape.grid.width_m / shape.grid.columns, shape.grid.height_m / shape.grid.rows)
+    speed, pause, seed = (side / 20, side / 2), (0.0, 12.0), np.random.SeedSequence(shape.seed)
+    start: Literal["cold", "steady"] = "cold" if shape.seed % 2 else "steady"
+    tracks = random_waypoint(shape.grid, shape.subscribers, shape.slots, speed, pause, start, seed=seed)
+    points = list(zip(tracks.time_s.tolist(), tracks.x_m.tolist(), tracks.y_m.tolist(), strict=True))
+    return [points[begin:end] for begin, end in pairwise(tracks.start.tolist())]
+
+
+def some_event(shape: Shape, rng: random.Random) -> Happening:
+    """An event at a slot boundary or between two, now and then at the same instant as others, or too late."""
+    slots = shape.slots
+    times = [rng.random() * slots, float(rng.randint(0, slots)), rng.randint(0, 4 * slots) / 4, slots / 4]
+    values = tuple(rng.choice([0.0, 1.0, 2.0, 2.5, 3.0]) for _ in range(shape.attributes))
+    return Happening(rng.randrange(shape.sensors), rng.choice(times), values)
+
+
+def some_bounds(rng: random.Random) -> tuple[float, float]:
+    """What a subscriber wants of an attribute."""
+    return rng.choice([-math.inf, -math.inf, 1.0, 2.25]), rng.choice([math.inf, math.inf, 2.5, 1.0])
+
+
+def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
+    """The usual value in two cases of three: with all settings at extremes nothing would happen."""
+    return st.one_of(st.just(usual), st.just(usual), st.sampled_from([usual, *others]))
+
+
+COMMUNITY_SETTINGS: dict[str, st.SearchStrategy[Any]] = {
+    "alpha": mostly(20, 3, 1, 0),
+    "resend": st.sampled_from(["once", "each-contact"]),
+    "zone": st.sampled_from(["path", "announced", "in-range"]),
+    "relays": st.sampled_from(["addressed", "open"]),
+    "stranded": st.sampled_from(["deleted", "kept"]),
+    "hops": st.sampled_from(["many", "one"]),
+    "match": st.sampled_from(["subscriber", "sensor"]),
+    "silent_while_pausing": mostly(False, True),
+}
+
+PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "ced": COMMUNITY_SETTINGS,
+    "cet": COMMUNITY_SETTINGS
+    | {
+        "gamma": mostly(4, 100, 1, 0),
+        "theta": st.sampled_from(["5 J", "0 J", "10 J", "9.9999 J", "1000 J", "0.1 mJ", "0.01 mJ"]),
+        "return_count": st.sampled_from(["kept", "reset"]),
+        "return_memory": st.sampled_from(["empty", "returner"]),
+    },
+    "dg": {
+        "resend": st.sampled_from(["every-second", "each-contact", "once"]),
+        "match": st.sampled_from(["subscriber", "sensor"]),
+        "reach": st.sampled_from(["touching", "same-cell"]),
+        "budget": st.sampled_from(["subscriber", "link"]),
+        "silent_while_pausing": st.booleans(),
+    },
+}
+
+SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "sensors": {"battery": st.sampled_from(["10 J", "0.2 mJ", "0.02 mJ"]), "queue": mostly(200, 5, 2, 1)},
+    "events": {
+        "lifetime": mostly("2000 s", "40 s", "17.5 s", "10 s", "1 s", "0.5 s"),
+        "size": mostly("250 bit", "1 bit"),
+    },
+    "radio": {
+        "rate": mostly(20, 3, 2, 1),
+        "receive_costs": st.booleans(),
+        "control_costs": st.booleans(),
+        "multipath": mostly("0.0013 pJ/bit/m4", "1 pJ/bit/m4", "0 J/bit/m4"),
+    },
+    "control": {"hello": mostly("64 bit", "7 bit"), "notice": mostly("64 bit", "0 bit")},
+}
+
+
+def make_case(
+    protocol: str, shape: Shape, settings: dict[str, Any], sections: dict[str, dict[str, Any]], key: int
+) -> Case:
+    """A world of that shape and a protocol with those settings in it."""
+    world = fill(shape)
+    return Case(world, build_scenario(world, shape.slots, {"name": protocol, **settings}, **sections), key)
+
+
+def cases(protocol: str) -> st.SearchStrategy[Case]:
+    """A small world and any settings of a protocol; shown as the call of `make_case` that gives it again."""
+    return st.builds(
+        make_case,
+        st.just(protocol),
+        shapes(),
+        st.fixed_dictionaries(PROTOCOL_SETTINGS[protocol]),
+        st.fixed_dictionaries({name: st.fixed_dictionaries(section) for name, section in SECTIONS.items()}),
+        st.integers(0, 2**62 - 1),
+    )
+
+
+any_cases = st.sampled_from(sorted(PROTOCOL_SETTINGS)).flatmap(cases)

@@ -1,0 +1,320 @@
+"""The obvious simulator of an opportunistic network: routers as objects, links as objects, everybody asked every time.
+
+It drives `serai.opportunistic.router.Router`, as a live node would, and knows nothing of bits, windows, heaps or lines:
+at every instant at which anything happens it looks at all links, bundles and subscriptions, and gives all nodes a turn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from serai.core.order import key_in_slot
+from serai.opportunistic.engine.loop import RULES_OF
+from serai.opportunistic.engine.state import Medium
+from serai.opportunistic.router.router import Bundle, Letter, Parcel, Router
+from serai.opportunistic.rules import instant_key, is_expired, sent_bytes, transfer_s
+from serai.opportunistic.world import ContactWorld
+
+
+@dataclass
+class Link:
+    """One direction of a contact."""
+
+    sender: int
+    receiver: int
+    serial: int  # contacts in the order in which they began
+    message: Letter | Parcel | None = None
+    start_s: float = 0.0
+    end_s: float = math.inf
+
+
+@dataclass
+class Result:
+    """What happened."""
+
+    deliveries: list[tuple[float, int, int, int]] = field(default_factory=list)  # time, bundle, node, hops
+    transfers: list[tuple[float, float, int, int, int, int, str]] = field(default_factory=list)
+    drops: list[tuple[float, int, int, str]] = field(default_factory=list)  # time, bundle, node, reason
+    control_bytes: int = 0
+    lists: int = 0
+    contacts: int = 0
+    stored: dict[int, list[tuple[float, int]]] = field(default_factory=dict)  # of each node: bytes from each time on
+
+    def byte_s(self, node: int, end_s: float) -> float:
+        """The integral of what a node's store held."""
+        rows = [*self.stored.get(node, []), (end_s, 0)]
+        return sum(held * (then - since) for (since, held), (then, _) in pairwise(rows))
+
+
+class Network:
+    """All nodes, and what is given."""
+
+    def __init__(self, world: ContactWorld, medium: Medium, settings: Any) -> None:
+        self.world, self.medium, self.rules = world, medium, RULES_OF[settings.name](settings)
+        self.routers = [
+            Router(
+                node,
+                self.rules,
+                capacity_bytes=medium.capacity_bytes,
+                when_full=medium.when_full,
+                carries=bool(world.carries[node]),
+                key=medium.key,
+            )
+            for node in range(world.nodes)
+        ]
+        self.links: list[Link] = []
+        self.result = Result()
+        self.now_s = -1.0
+        self.down_s: dict[int, float] = {}  # of each contact
+        rows = world.bundles
+        self.to_come = [
+            Bundle(number, int(source), int(channel), float(created), int(size), float(lifetime))
+            for number, (source, channel, created, size, lifetime) in enumerate(zip(*rows, strict=True))
+        ]
+        meetings = [
+            (self.seen_s(up), self.seen_s(down), int(a), int(b))
+            for a, b, up, down in zip(*world.meetings, strict=True)
+            if self.seen_s(up) < self.seen_s(down) and self.seen_s(up) <= medium.duration_s
+        ]
+        self.meetings = sorted(meetings, key=lambda m: (m[0], m[2], m[3]))
+        subscriptions = world.subscriptions
+        self.subscriptions = [
+            (int(node), int(channel), max(float(start), 0.0), float(end))
+            for node, channel, start, end in zip(*subscriptions, strict=True)
+        ]
+        self.begun: set[int] = set()
+        self.over: set[int] = set()
+
+    def seen_s(self, time_s: float) -> float:
+        """When a change of a contact is noticed."""
+        step_s = self.medium.step_s
+        return float(np.ceil(time_s / step_s) * step_s) if step_s else float(time_s)
+
+    # ---- time
+
+    def run(self) -> Result:
+        """From the first instant to the last."""
+        if self.medium.step_s:
+            self.run_ticks()
+        else:
+            self.run_events()
+        for link in self.links:
+            if link.message is not None:
+                self.give_up(link, "unfinished", self.medium.duration_s)
+        return self.result
+
+    def run_events(self) -> None:
+        while True:
+            now_s = self.next_s()
+            if now_s > self.medium.duration_s:
+                return
+            for link in self.due(now_s):
+                self.finish(link, now_s)
+            self.end_contacts(now_s)
+            self.expire(now_s)
+            self.change_subscriptions(now_s)
+            self.give_births(now_s)
+            self.begin_contacts(now_s)
+            self.take_turns(now_s)
+
+    def run_ticks(self) -> None:
+        tick = 0
+        while tick * self.medium.step_s <= self.medium.duration_s:
+            tick_s = tick * self.medium.step_s
+            while self.to_come and self.to_come[0].created_s <= min(tick_s, self.medium.duration_s):
+                now_s = self.to_come[0].created_s
+                self.expire(now_s)
+                self.change_subscriptions(now_s)
+                self.give_births(now_s)
+                self.take_turns(now_s)
+            self.end_contacts(tick_s)
+            self.expire(tick_s)
+            self.change_subscriptions(tick_s)
+            self.begin_contacts(tick_s)
+            self.take_turns(tick_s)
+            tick += 1
+
+    def next_s(self) -> float:
+        """The next time at which anything happens."""
+        times = [link.end_s for link in self.links if link.message is not None]
+        times += [m[0] for m in self.meetings] + [self.ends_s(link) for link in self.links]
+        times += [bundle.created_s for bundle in self.to_come]
+        times += [r.seen[n].expires_s for r in self.routers for n in r.seen]
+        times += [s[2] for i, s in enumerate(self.subscriptions) if i not in self.begun]
+        times += [s[3] for i, s in enumerate(self.subscriptions) if i in self.begun - self.over]
+        for link in self.links:
+            due_s = self.routers[link.sender].contacts[link.receiver].due_s
+            if self.rules.lists and link.message is None and due_s > self.now_s:
+                times.append(due_s)
+        self.now_s = min(times, default=math.inf)
+        return self.now_s
+
+    def ends_s(self, link: Link) -> float:
+        return self.down_s[link.serial]
+
+    # ---- what happens
+
+    def due(self, now_s: float) -> list[Link]:
+        ready = [link for link in self.links if link.message is not None and link.end_s <= now_s]
+        return sorted(ready, key=lambda link: (link.end_s, link.sender, link.receiver))
+
+    def end_contacts(self, now_s: float) -> None:
+        ending = sorted({(self.ends_s(link), link.serial) for link in self.links if self.ends_s(link) <= now_s})
+        for _, serial in ending:
+            pair = sorted((link for link in self.links if link.serial == serial), key=lambda link: link.sender)
+            for link in pair:
+                if link.message is not None:
+                    if link.end_s <= now_s:
+                        self.finish(link, now_s)
+                    else:
+                        self.give_up(link, "broken", now_s)
+            for link in pair:
+                self.routers[link.sender].contact_down(link.receiver)
+                self.links.remove(link)
+
+    def begin_contacts(self, now_s: float) -> None:
+        while self.meetings and self.meetings[0][0] <= now_s:
+            _, down_s, a, b = self.meetings.pop(0)
+            serial = self.result.contacts
+            self.result.contacts += 1
+            self.down_s[serial] = down_s
+            for one, other in ((a, b), (b, a)):
+                peer = self.routers[other]
+                self.routers[one].contact_up(other, now_s, self.medium.rate_bps, peer.carries, peer)
+                self.links.append(Link(one, other, serial))
+
+    def expire(self, now_s: float) -> None:
+        over = sorted(
+            {(b.expires_s, n) for r in self.routers for n, b in r.seen.items() if is_expired(now_s, b.expires_s)}
+        )
+        gone = {(r.node, b.number) for r in self.routers for b in r.expire(now_s)}
+        for _, number in over:
+            for router in self.routers:
+                if (router.node, number) in gone:
+                    self.drop(now_s, number, router.node, "expired")
+
+    def drop(self, now_s: float, number: int, node: int, reason: str) -> None:
+        self.result.drops.append((now_s, number, node, reason))
+        self.note_store(node, now_s)
+
+    def note_store(self, node: int, now_s: float) -> None:
+        held = sum(copy.bundle.size_bytes for copy in self.routers[node].store.values())
+        self.result.stored.setdefault(node, []).append((now_s, held))
+
+    def change_subscriptions(self, now_s: float) -> None:
+        for id, (node, channel, start_s, end_s) in enumerate(self.subscriptions):
+            if start_s <= now_s and id not in self.begun:
+                self.begun.add(id)
+                if end_s <= start_s:
+                    self.routers[node].own_ids.add(id)
+                    self.over.add(id)
+                    continue
+                delivered = self.routers[node].subscribe(id, channel, start_s)
+                for bundle in delivered if now_s < end_s else []:
+                    hops = self.routers[node].store[bundle.number].hops
+                    self.result.deliveries.append((now_s, bundle.number, node, hops))
+                if now_s >= end_s:
+                    self.routers[node].given -= {bundle.number for bundle in delivered}
+        for id, (node, _, _, end_s) in enumerate(self.subscriptions):
+            if end_s <= now_s and id in self.begun - self.over:
+                self.over.add(id)
+                self.routers[node].unsubscribe(id)
+
+    def give_births(self, now_s: float) -> None:
+        while self.to_come and self.to_come[0].created_s <= now_s:
+            bundle = self.to_come.pop(0)
+            stored, evicted = self.routers[bundle.source].publish(bundle, now_s)
+            for gone in evicted:
+                self.drop(now_s, gone.number, bundle.source, "evicted")
+            if not stored:
+                reason = "expired" if is_expired(now_s, bundle.expires_s) else "full"
+                self.drop(now_s, bundle.number, bundle.source, reason)
+            self.note_store(bundle.source, now_s)
+
+    # ---- turns
+
+    def take_turns(self, now_s: float) -> None:
+        key = instant_key(self.medium.key, now_s)
+        for node in sorted(range(self.world.nodes), key=lambda node: (key_in_slot(key, node), node)):
+            own = [link for link in self.links if link.sender == node]
+            if self.medium.step_s:
+                for link in own:
+                    if link.message is not None and link.end_s <= now_s:
+                        self.finish(link, now_s)
+            if self.medium.single:
+                self.do_one_thing(own, now_s)
+                continue
+            for link in own:
+                if link.message is None:
+                    self.begin(link, self.routers[node].next(link.receiver, now_s), now_s)
+
+    def do_one_thing(self, own: list[Link], now_s: float) -> None:
+        """Lists, then what a neighbour wants, then what a neighbour has for this node, then anything."""
+        back = {(link.sender, link.receiver): link for link in self.links}
+        theirs = [back[link.receiver, link.sender] for link in own]
+        wanted = self.rules.wanted_first
+        tries = [(link, "list") for link in own]
+        tries += [(link, "wanted") for link in own] * wanted + [(link, "wanted") for link in theirs] * wanted
+        tries += [(link, "any") for link in own]
+        for link, what in tries:
+            if self.is_busy(link.sender) or self.is_busy(link.receiver):
+                continue
+            router = self.routers[link.sender]
+            if what == "list":
+                message: Letter | Parcel | None = router.next_list(link.receiver, now_s)
+            else:
+                message = router.next_bundle(link.receiver, now_s, what == "wanted")
+            self.begin(link, message, now_s)
+            if message is not None:
+                return
+
+    def is_busy(self, node: int) -> bool:
+        return any(link.message is not None and node in (link.sender, link.receiver) for link in self.links)
+
+    def begin(self, link: Link, message: Letter | Parcel | None, now_s: float) -> None:
+        if message is not None:
+            link.message, link.start_s = message, now_s
+            link.end_s = now_s + transfer_s(message.size_bytes, self.medium.rate_bps)
+
+    def finish(self, link: Link, now_s: float) -> None:
+        message, link.message = link.message, None
+        sender, receiver = self.routers[link.sender], self.routers[link.receiver]
+        if isinstance(message, Letter):
+            self.result.control_bytes += message.size_bytes
+            self.result.lists += 1
+            receiver.hear(link.sender, message, now_s)
+            sender.sent(link.receiver, accepted=True)
+            return
+        assert message is not None
+        got = receiver.receive(link.sender, message, now_s)
+        sender.sent(link.receiver, accepted=got.fate == "relayed")
+        for gone in got.evicted:
+            self.drop(now_s, gone.number, link.receiver, "evicted")
+        if got.delivered:
+            self.result.deliveries.append((now_s, message.bundle.number, link.receiver, message.hops + 1))
+        self.note_store(link.receiver, now_s)
+        self.note_transfer(link, message, now_s, message.size_bytes, got.fate)
+
+    def give_up(self, link: Link, fate: str, now_s: float) -> None:
+        message, link.message = link.message, None
+        assert message is not None
+        sent = sent_bytes(message.size_bytes, self.medium.rate_bps, now_s - link.start_s)
+        self.routers[link.sender].sent(link.receiver, accepted=False, arrived=False)
+        if isinstance(message, Letter):
+            self.result.control_bytes += sent
+        else:
+            self.note_transfer(link, message, now_s, sent, fate)
+
+    def note_transfer(self, link: Link, message: Parcel, now_s: float, sent: int, fate: str) -> None:
+        row = (link.start_s, now_s, sent, message.bundle.number, link.sender, link.receiver, fate)
+        self.result.transfers.append(row)
+
+
+def run_slowly(world: ContactWorld, medium: Medium, settings: Any) -> Result:
+    """A run of the obvious simulator."""
+    return Network(world, medium, settings).run()

@@ -1,0 +1,45 @@
+"""Metrics, tables and settings of opportunistic networks stand in the docs as they are defined."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from serai.core.units import Quantity, format_quantity
+from serai.log.schemas import CONTACTS_FULL_LOG_TABLES, CONTACTS_TABLES
+from serai.opportunistic.metrics import DEFINITIONS
+from serai.opportunistic.protocols import PROTOCOLS
+
+DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = (DOCS / "contacts-results.md").read_text(encoding="utf-8")
+ROWS = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", RESULTS, re.MULTILINE)}
+
+
+def test_metrics_are_documented_as_defined() -> None:
+    assert {name: tuple(row[:2]) for name, row in ROWS.items()} == {
+        name: (unit or "-", meaning) for name, (unit, meaning) in DEFINITIONS.items()
+    }
+
+
+@pytest.mark.parametrize("table", CONTACTS_TABLES | CONTACTS_FULL_LOG_TABLES)
+def test_columns_are_documented_with_their_meaning(table: str) -> None:
+    text = RESULTS.split(f"### `{table}`")[1].split("### ")[0]
+    found = re.findall(r"^\| `(\w+)` \| .+? \| (.+?) \|$", text, re.MULTILINE)
+    schema = (CONTACTS_TABLES | CONTACTS_FULL_LOG_TABLES)[table]
+    assert found == [(column.name, column.metadata[b"meaning"].decode()) for column in schema]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_defaults_are_the_documented_ones(protocol: str) -> None:
+    text = (DOCS / "dpsp.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| `(\w+)` \| `(.+?)` \|", text, re.MULTILINE))
+    for name, field in PROTOCOLS[protocol].settings.model_fields.items():
+        key = field.alias or name
+        if key == "name":
+            continue
+        unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
+        value = format_quantity(field.default, unit.dimension) if unit else field.default
+        written = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+        if isinstance(written, tuple):
+            written = list(written)
+        assert shown[key].replace('"', "") == str(written).replace("'", ""), key

@@ -1,0 +1,246 @@
+"""Two nodes, three in a line: what comes of it can be worked out on paper, for each filter and each priority."""
+
+import pytest
+
+from serai.opportunistic.dpsp import FILTERS, Settings
+from tests.opportunistic.small import deliveries, run, sent, world
+
+A, B, C = range(3)
+ONE_CONTACT = [(A, B, 10.0, 20.0)]
+
+
+# ---- two nodes, one contact
+
+
+@pytest.mark.parametrize("protocol", ["flooding", "direct", "spray", "prophet", "dpsp"])
+def test_a_bundle_takes_its_size_over_the_rate(protocol: str) -> None:
+    outcome = run(protocol, world(ONE_CONTACT, [(1.0, A, 0, 500)], [(B, 0)]))
+    assert deliveries(outcome) == [(0, B, 10.5)]
+    assert outcome.payload_bytes == 500
+    assert outcome.wasted_bytes == 0
+
+
+def test_lists_take_bytes_and_time() -> None:
+    """A says what it has seen (32 + 8 bytes), B what it wants (32 + 40); the bundle waits for B's list."""
+    costs = {"header_bytes": 32, "entry_bytes": 40, "id_bytes": 8}
+    outcome = run("dpsp", world(ONE_CONTACT, [(1.0, A, 0, 500)], [(B, 0)]), **costs)
+    assert deliveries(outcome) == [(0, B, 10.572)]
+    assert (outcome.control_bytes, outcome.lists) == (40 + 72, 2)
+
+
+def test_a_contact_that_ends_breaks_the_transfer() -> None:
+    given = world([(A, B, 10.0, 10.3), (A, B, 20.0, 30.0)], [(1.0, A, 0, 500)], [(B, 0)])
+    outcome = run("flooding", given)
+    assert deliveries(outcome) == [(0, B, 20.5)]
+    assert outcome.transfers["broken"] == 1
+    assert (outcome.payload_bytes, outcome.wasted_bytes) == (800, 300)
+
+
+def test_both_directions_and_several_contacts_at_once() -> None:
+    given = world([(A, B, 10.0, 20.0), (A, C, 10.0, 20.0)], [(1.0, A, 0), (1.0, B, 0)], [(A, 0), (B, 0), (C, 0)])
+    assert deliveries(run("flooding", given)) == [(0, B, 10.1), (0, C, 10.1), (1, A, 10.1), (1, C, 10.2)]
+
+
+def test_one_thing_at_a_time() -> None:
+    given = world([(A, B, 10.0, 20.0), (A, C, 10.0, 20.0)], [(1.0, A, 0), (1.0, B, 0)], [(A, 0), (B, 0), (C, 0)])
+    outcome = run("flooding", given, {"single": True}, seen="live")
+    ends = sorted(time for _, _, time in deliveries(outcome))
+    assert ends == [10.1, 10.2, 10.3, 10.4]
+
+
+@pytest.mark.parametrize(("lifetime", "expected"), [(9.4, []), (9.5, []), (9.51, [(0, B, 10.5)])])
+def test_nothing_is_delivered_at_or_after_its_expiry(lifetime: float, expected: list[tuple[int, int, float]]) -> None:
+    given = world(ONE_CONTACT, [(1.0, A, 0, 500, lifetime)], [(B, 0)])
+    outcome = run("flooding", given)
+    assert deliveries(outcome) == expected
+    assert outcome.transfers["late"] == (not expected)
+    assert run("flooding", given, skip_late=True).transfers["late"] == 0
+
+
+def test_subscribed_before_the_first_publication_and_after_it() -> None:
+    given = world(ONE_CONTACT, [(1.0, A, 0), (11.0, A, 0)], [(B, 0, 0.0, 11.05), (B, 0, 15.0, 100.0)])
+    assert deliveries(run("flooding", given)) == [(0, B, 10.1), (1, B, 15.0)]
+
+
+def test_who_does_not_carry_takes_only_what_it_wants() -> None:
+    given = world(ONE_CONTACT, [(1.0, A, 0), (1.0, A, 1)], [(B, 1)], carries=[True, False])
+    assert sent(run("flooding", given)) == [(1, A, B)]
+
+
+@pytest.mark.parametrize(
+    ("when_full", "kept"),
+    [(0, [0, 1]), (1, [1, 2]), (2, [0, 2])],
+    ids=["refuse", "oldest", "soonest"],
+)
+def test_a_full_store(when_full: int, kept: list[int]) -> None:
+    """Room for two: the third is refused, or the oldest leaves, or the one that expires soonest."""
+    bundles = [(1.0, A, 0, 100, 500.0), (2.0, A, 0, 100, 50.0), (3.0, A, 0, 100, 500.0)]
+    given = world([(A, B, 10.0, 20.0), (B, C, 30.0, 40.0)], bundles, [(C, 0)])
+    medium = {"capacity_bytes": 200, "when_full": when_full}
+    outcome = run("flooding", given, medium, order="oldest")
+    assert outcome.peak_bytes.max() == 200
+    assert [bundle for bundle, _, _ in deliveries(outcome)] == kept
+
+
+def test_a_store_of_nothing_still_hands_over_what_is_wanted() -> None:
+    given = world(ONE_CONTACT, [(1.0, A, 0)], [(B, 0)])
+    outcome = run("flooding", given, {"capacity_bytes": 0})
+    assert deliveries(outcome) == []
+    assert outcome.drops["full"] == 1
+
+
+# ---- three in a line: A meets B, B meets C, who has subscribed
+
+LINE = [(A, B, 10.0, 20.0), (B, C, 30.0, 40.0)]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "expected"),
+    [
+        ("flooding", {}, [(0, C, 30.1)]),
+        ("direct", {}, []),
+        ("spray", {"copies": 2}, [(0, C, 30.1)]),
+        ("spray", {"copies": 1}, []),
+        ("prophet", {}, []),
+        ("dpsp", {}, [(0, C, 30.1)]),
+        ("dpsp", {"filters": ("known-subscription",)}, []),
+    ],
+)
+def test_a_line(protocol: str, settings: dict[str, object], expected: list[tuple[int, int, float]]) -> None:
+    assert deliveries(run(protocol, world(LINE, [(1.0, A, 0)], [(C, 0)]), **settings)) == expected
+
+
+MET_BEFORE = [(B, C, 2.0, 3.0), *LINE]
+
+
+@pytest.mark.parametrize("protocol", ["prophet", "dpsp"])
+def test_who_has_met_the_subscriber_is_given_the_bundle(protocol: str) -> None:
+    """PRoPHET: B is more likely to meet it. DPSP with all filters: B's list has it, one hop away."""
+    settings = {"filters": FILTERS} if protocol == "dpsp" else {}
+    assert deliveries(run(protocol, world(MET_BEFORE, [(4.0, A, 0)], [(C, 0)]), **settings)) == [(0, C, 30.1)]
+
+
+# ---- filters
+
+
+def test_known_subscription_looks_at_both_lists() -> None:
+    """A knows of the subscription, B does not: it passes."""
+    given = world([(A, C, 2.0, 3.0), (A, B, 10.0, 20.0)], [(4.0, A, 0)], [(C, 0)])
+    assert sent(run("dpsp", given, filters=("known-subscription",))) == [(0, A, B)]
+
+
+@pytest.mark.parametrize(("tolerance", "expected"), [(0, []), (1, [(0, B, A)])])
+def test_hop_count_keeps_bundles_from_going_away(tolerance: int, expected: list[tuple[int, int, int]]) -> None:
+    """B, one hop from the subscriber, has the bundle; A, two hops from it, has not."""
+    met = [(B, C, 2.0, 3.0), (A, B, 5.0, 6.0), (A, B, 10.0, 20.0)]
+    given = world(met, [(8.0, B, 0)], [(C, 0)])
+    assert sent(run("dpsp", given, filters=("hop-count", "duplicate"), hop_tolerance=tolerance)) == expected
+
+
+@pytest.mark.parametrize(("missing", "expected"), [("pass", [(0, B, A)]), ("far", [])])
+def test_hop_count_without_an_entry(missing: str, expected: list[tuple[int, int, int]]) -> None:
+    given = world([(B, C, 2.0, 3.0), (A, B, 10.0, 20.0)], [(8.0, B, 0)], [(C, 0)])
+    assert sent(run("dpsp", given, filters=("hop-count", "duplicate"), missing_entry=missing)) == expected
+
+
+@pytest.mark.parametrize("seen", ["live", "vector", "bloom"])
+def test_duplicate_asks_what_the_neighbour_has_seen(seen: str) -> None:
+    twice = world([(A, B, 10.0, 20.0), (A, B, 30.0, 40.0)], [(1.0, A, 0)], [(B, 0)])
+    assert run("dpsp", twice, seen=seen, filters=("duplicate",)).transfers["duplicate"] == 0
+    without = run("dpsp", twice, seen=seen, filters=())
+    assert without.transfers["duplicate"] == 2  # both send it: neither knows that the other has it
+    assert without.wasted_bytes == 200
+
+
+def test_a_bloom_filter_loses_nothing_for_good() -> None:
+    """One bit for each bundle mistakes many for seen; another contact has another filter, and in the end all arrive."""
+    meetings = [(A, B, 10.0 * n, 10.0 * n + 5.0) for n in range(1, 60)]
+    bundles = [(0.1 * n, [A, B][n % 2], 0, 10) for n in range(60)]
+    first = run("flooding", world(meetings[:1], bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
+    assert len(first.delivery_s) < 60
+    outcome = run("flooding", world(meetings, bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
+    assert len(outcome.delivery_s) == 60
+
+
+# ---- subscription lists
+
+
+def test_entries_spread_with_growing_hop_counts_and_lapse() -> None:
+    """C's subscription reaches A over B; after its lifetime without renewal nobody knows it any more."""
+    chain = [(B, C, 2.0, 3.0), (A, B, 5.0, 6.0)]
+    soon = world([*chain, (A, 3, 10.0, 11.0)], [(8.0, A, 0)], [(C, 0, 0.0, 4.0)])
+    late = world([*chain, (A, 3, 150.0, 151.0)], [(140.0, A, 0)], [(C, 0, 0.0, 4.0)])
+    settings = {"filters": ("known-subscription",), "lifetime": "100 s"}
+    assert sent(run("dpsp", soon, **settings)) == [(0, A, 3)]
+    assert sent(run("dpsp", late, **settings)) == []
+
+
+def test_a_subscriber_renews_its_entry() -> None:
+    """At 95 s C's entry is 90 s old and renewed: at 150 s A still knows of it. What was heard at 5 s has lapsed."""
+    settings = {"filters": ("known-subscription",), "lifetime": "100 s"}
+    heard_late = world([(A, C, 95.0, 96.0), (A, B, 150.0, 151.0)], [(140.0, A, 0)], [(C, 0, 0.0, 1000.0)])
+    heard_early = world([(A, C, 5.0, 6.0), (A, B, 150.0, 151.0)], [(140.0, A, 0)], [(C, 0, 0.0, 1000.0)])
+    assert sent(run("dpsp", heard_late, **settings)) == [(0, A, B)]
+    assert sent(run("dpsp", heard_early, **settings)) == []
+
+
+# ---- priorities: a contact that is long enough for one bundle
+
+ONE_ONLY = (A, B, 50.0, 50.15)
+
+
+@pytest.mark.parametrize(("priority", "first"), [("short-delay", 2), ("long-delay", 0)])
+def test_delay_priorities(priority: str, first: int) -> None:
+    given = world([ONE_ONLY], [(1.0, A, 0), (2.0, A, 0), (3.0, A, 0)], [])
+    assert sent(run("dpsp", given, priorities=(priority,))) == [(first, A, B)]
+
+
+D, E, F = 3, 4, 5
+NEAR_AND_POPULAR = [(B, C, 2.0, 3.0), (D, E, 2.0, 3.0), (D, F, 2.0, 3.0), (B, D, 5.0, 6.0), (A, B, 10.0, 11.0)]
+"""C wants channel 0 and is one hop from B; E and F want channel 1 and are two hops from it."""
+WISHES = [(C, 0), (E, 1), (F, 1)]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "combine", "first"),
+    [
+        (("hop-count",), "vote", 0),
+        (("popularity",), "vote", 1),
+        (("hop-count", "popularity"), "order", 0),
+        (("popularity", "hop-count"), "order", 1),
+        (("hop-count", "popularity", "long-delay"), "vote", 0),
+        (("hop-count", "popularity", "short-delay"), "vote", 1),
+    ],
+)
+def test_hop_count_popularity_and_majorities(priorities: tuple[str, ...], combine: str, first: int) -> None:
+    """Bundle 0 (older) is on the near channel, bundle 1 on the popular one."""
+    given = world([*NEAR_AND_POPULAR, ONE_ONLY], [(20.0, A, 0), (21.0, A, 1)], WISHES)
+    outcome = run("dpsp", given, priorities=priorities, combine=combine)
+    assert sent(outcome) == [(first, A, B)]
+
+
+def test_wanted_first_goes_before_any_priority() -> None:
+    given = world([ONE_ONLY], [(1.0, A, 1), (2.0, A, 0)], [(B, 1)])
+    assert sent(run("dpsp", given, priorities=("short-delay",))) == [(1, A, B)]
+    assert sent(run("dpsp", given, priorities=("short-delay",), wanted_first=True)) == [(0, A, B)]
+
+
+# ---- spray
+
+
+def test_binary_spray_gives_half_and_source_spray_one() -> None:
+    """Four copies: A gives B two, B gives C one; then each has one or two left, and D gets what is left to give."""
+    met = [(A, B, 10.0, 11.0), (B, C, 20.0, 21.0), (C, D, 30.0, 31.0), (B, D, 40.0, 41.0), (A, D, 50.0, 51.0)]
+    given = world(met, [(1.0, A, 0)], [])
+    assert sent(run("spray", given, copies=4)) == [(0, A, B), (0, B, C), (0, A, D)]
+    assert sent(run("spray", given, copies=4, spray="source")) == [(0, A, B), (0, A, D)]
+
+
+def test_copies_of_a_broken_transfer_come_back() -> None:
+    met = [(A, B, 10.0, 10.05), (A, B, 20.0, 21.0)]
+    assert sent(run("spray", world(met, [(1.0, A, 0)], []), copies=2)) == [(0, A, B)]
+
+
+def test_settings_say_what_they_mean() -> None:
+    with pytest.raises(ValueError, match="each may stand here once"):
+        Settings(priorities=("short-delay", "short-delay"))

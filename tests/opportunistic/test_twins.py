@@ -1,0 +1,139 @@
+"""Routers as arrays == routers as objects, on random contact plans with everything that can go wrong in them."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serai.opportunistic import direct, dpsp, flooding, prophet, spray
+from serai.opportunistic.engine.loop import simulate
+from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
+from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
+from serai.world.contacts import Meetings
+from serai.world.grid import Floats
+from tests.opportunistic.naive import Result, run_slowly
+
+NODES, CHANNELS, END_S = 5, 3, 40.0
+
+
+def worlds_from(seed: int) -> ContactWorld:
+    """A world of a few nodes in which much happens; times are often whole seconds, so that things coincide."""
+    rng = np.random.default_rng(seed)
+    return ContactWorld(
+        NODES,
+        CHANNELS,
+        meetings_from(rng),
+        bundles_from(rng, int(rng.integers(1, 14))),
+        subscriptions_from(rng, int(rng.integers(0, 9))),
+        rng.random(NODES) < rng.choice([1.0, 0.7]),
+    )
+
+
+def times(rng: np.random.Generator, count: int) -> Floats:
+    """Times within the run, half of them whole seconds."""
+    drawn = rng.uniform(0, END_S, count)
+    return np.where(rng.random(count) < 0.5, np.floor(drawn), drawn)
+
+
+def meetings_from(rng: np.random.Generator) -> Meetings:
+    """Contacts that touch, that have no length, that begin and end together with others."""
+    rows = []
+    for a, b in combinations(range(NODES), 2):
+        if rng.random() < 0.6:
+            drawn = np.sort(times(rng, int(rng.integers(2, 7))))
+            drawn[1:] = np.where(rng.random(len(drawn) - 1) < 0.1, drawn[:-1], drawn[1:])
+            rows += [(up, down, a, b) for up, down in pairwise(np.sort(drawn)) if rng.random() < 0.7]
+    up, down, a, b = np.array(sorted(rows, key=lambda row: (row[0], row[2], row[3]))).reshape(-1, 4).T
+    return Meetings(a.astype(np.int32), b.astype(np.int32), up.copy(), down.copy())
+
+
+def bundles_from(rng: np.random.Generator, count: int) -> Bundles:
+    """Bundles of many sizes; some live for no time at all, some expire when a transfer or a contact ends."""
+    return Bundles(
+        rng.integers(0, NODES, count).astype(np.int32),
+        rng.integers(0, CHANNELS, count).astype(np.int32),
+        np.sort(times(rng, count) * 0.6),
+        rng.choice([1, 50, 100, 1000], count),
+        rng.choice([0.0, 1.0, 5.0, 12.5, 100.0], count, p=[0.05, 0.1, 0.2, 0.25, 0.4]),
+    )
+
+
+def subscriptions_from(rng: np.random.Generator, count: int) -> Subscriptions:
+    """From before the run to after it, for a while, and for no time."""
+    start_s = np.where(rng.random(count) < 0.5, -np.inf, times(rng, count))
+    order = np.argsort(start_s)
+    return Subscriptions(
+        rng.integers(0, NODES, count).astype(np.int32),
+        rng.integers(0, CHANNELS, count).astype(np.int32),
+        start_s[order],
+        np.where(rng.random(count) < 0.6, np.inf, times(rng, count)),
+    )
+
+
+MEDIA = st.builds(
+    Medium,
+    rate_bps=st.sampled_from([400.0, 4000.0, 1e6]),
+    duration_s=st.sampled_from([END_S, END_S, 25.5, 0.0]),
+    capacity_bytes=st.sampled_from([1 << 60, 1 << 60, 0, 1, 100, 1050]),
+    when_full=st.sampled_from([0, 1, 2]),
+    single=st.booleans(),
+    step_s=st.sampled_from([0.0, 0.0, 1.0, 2.5]),
+    key=st.integers(0, 1 << 40),
+    full_log=st.just(True),
+)
+
+SHARED = {
+    "seen": st.sampled_from(["live", "vector", "bloom"]),
+    "order": st.sampled_from(["random", "oldest", "newest"]),
+    "wanted_first": st.booleans(),
+    "consume": st.booleans(),
+    "skip_late": st.booleans(),
+    "repeat": st.sampled_from(["3 s", "7.3 s", "60 s"]),
+    "header_bytes": st.sampled_from([0, 32]),
+    "entry_bytes": st.sampled_from([0, 40]),
+    "bloom_bits": st.sampled_from([1, 2, 10]),
+}
+SETTINGS = st.one_of(
+    st.builds(dpsp.Settings, **SHARED,
+        filters=st.lists(st.sampled_from(dpsp.FILTERS), unique=True).map(tuple),
+        priorities=st.lists(st.sampled_from(dpsp.PRIORITIES), unique=True).map(tuple),
+        combine=st.sampled_from(["vote", "order"]), hop_tolerance=st.integers(0, 1),
+        missing_entry=st.sampled_from(["pass", "far"]), lifetime=st.sampled_from(["5 s", "1000 s"])),
+    st.builds(flooding.Settings, **SHARED),
+    st.builds(direct.Settings, **SHARED),
+    st.builds(spray.Settings, **SHARED, copies=st.sampled_from([1, 2, 5]), spray=st.sampled_from(["binary", "source"])),
+    st.builds(prophet.Settings, **SHARED, aging=st.sampled_from([0.5, 0.98])),
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
+def test_arrays_are_objects(seed: int, medium: Medium, chosen: Any) -> None:
+    world = worlds_from(seed)
+    assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium)
+
+
+def assert_same(fast: Outcome, slow: Result, medium: Medium) -> None:
+    """Both runs did the same, in the same order."""
+    rows = zip(fast.delivery_s, fast.delivery_bundle, fast.delivery_node, fast.delivery_hops, strict=True)
+    transfers = [(*row[:6], TRANSFERS[row[6]]) for row in fast.transfer_log.tolist()]
+    # unfinished transfers are noted at the end, in whatever order
+    assert sorted(transfers, key=_when) == sorted(slow.transfers, key=_when)
+    assert [(t, b, n, DROPS[r]) for t, b, n, r in fast.drop_log.tolist()] == slow.drops
+    assert list(rows) == slow.deliveries
+    assert (fast.control_bytes, fast.lists, fast.contacts) == (slow.control_bytes, slow.lists, slow.contacts)
+    counts = {name: sum(row[6] == name for row in slow.transfers) for name in TRANSFERS}
+    assert fast.transfers == counts
+    assert fast.payload_bytes == sum(row[2] for row in slow.transfers)
+    wasted = ("duplicate", "refused", "late", "broken")
+    assert fast.wasted_bytes == sum(row[2] for row in slow.transfers if row[6] in wasted)
+    for node in range(NODES):
+        assert fast.stored_byte_s[node] == pytest.approx(slow.byte_s(node, medium.duration_s), abs=1e-6)
+        assert fast.peak_bytes[node] == max((held for _, held in slow.stored.get(node, [])), default=0)
+
+
+def _when(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (row[6] == "unfinished", row[1], row[4:6] if row[6] == "unfinished" else ())

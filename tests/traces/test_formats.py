@@ -1,0 +1,254 @@
+"""Each format on a small file made by hand: what is in it, and what had to be decided."""
+
+import gzip
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from serai.core.errors import BadInput
+from serai.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
+from serai.world.contacts import meetings_by_range
+
+FILES = Path(__file__).parent / "files"
+FORMAT_OF = {
+    "one-contacts.txt": "one-contacts", "one-contacts-odd.txt": "one-contacts", "crawdad.txt": "crawdad",
+    "one-movement.txt": "one-movement", "bonnmotion.movements": "bonnmotion", "ns2.tcl": "ns2", "tracks.gpx": "gpx",
+    "movebank.csv": "movebank", "fcd.xml": "sumo", "fcd-geo.xml": "sumo",
+}  # fmt: skip
+
+
+def contacts_of(trace: ContactTrace | TrackTrace) -> list[tuple[str, str, float, float]]:
+    assert isinstance(trace, ContactTrace)
+    rows = zip(*(column.tolist() for column in trace.meetings), strict=True)
+    return [(trace.names[a], trace.names[b], up, down) for a, b, up, down in rows]
+
+
+def points_of(trace: ContactTrace | TrackTrace) -> dict[str, list[tuple[float, float, float]]]:
+    assert isinstance(trace, TrackTrace)
+    columns = np.column_stack(trace.tracks[1:])
+    parts = [columns[trace.tracks.start[node] : trace.tracks.start[node + 1]] for node in range(len(trace.names))]
+    return {name: [tuple(row) for row in part.tolist()] for name, part in zip(trace.names, parts, strict=True)}
+
+
+def noticed(trace: ContactTrace | TrackTrace) -> dict[str, tuple[int, tuple[int, ...]]]:
+    return {oddity.what: (oddity.count, oddity.lines) for oddity in trace.oddities}
+
+
+def test_every_format_is_told_from_its_first_lines() -> None:
+    assert {name: detect_format(FILES / name) for name in FORMAT_OF} == FORMAT_OF
+    assert set(FORMAT_OF.values()) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMAT_OF)
+def test_a_packed_file_says_the_same(name: str, tmp_path: Path) -> None:
+    packed = tmp_path / "anything"
+    packed.write_bytes(gzip.compress((FILES / name).read_bytes()))
+    plain, unpacked = read_trace(FILES / name), read_trace(packed)
+    assert unpacked.names == plain.names
+    assert unpacked.oddities == plain.oddities
+    assert unpacked.lines == plain.lines
+
+
+# ---- contacts
+
+
+def test_contacts_of_the_one() -> None:
+    trace = read_trace(FILES / "one-contacts.txt")
+    assert trace.names == ("1", "2", "10")
+    assert contacts_of(trace) == [
+        ("2", "10", 1.0, 4.0),
+        ("1", "10", 3.5, 9.0),
+        ("2", "10", 6.0, 6.0),
+        ("1", "2", 9.0, 9.0),
+    ]
+    assert (trace.begin_s, trace.end_s, trace.lines) == (1.0, 9.0, 8)
+    assert noticed(trace) == {"still up at the end of the file: ends there, at 9 s": (1, ())}
+
+
+def test_what_a_network_cannot_do_is_decided_and_counted() -> None:
+    trace = read_trace(FILES / "one-contacts-odd.txt")
+    assert contacts_of(trace) == [("2", "10", 1.0, 6.0), ("1", "2", 2.5, 6.0)]
+    assert noticed(trace) == {
+        "expected: time CONN node node up|down: left out": (3, (4, 5, 9)),
+        "a node meets itself: left out": (1, (2,)),
+        "earlier than the line before: sorted": (1, (6,)),
+        "up, but it is up already: left out": (1, (3,)),
+        "down, but it is not up: left out": (1, (7,)),
+        "still up at the end of the file: ends there, at 6 s": (1, ()),
+    }
+
+
+def test_contacts_in_four_columns() -> None:
+    trace = read_trace(FILES / "crawdad.txt")
+    assert contacts_of(trace) == [("1", "3", 10.0, 75.0), ("2", "3", 15.0, 30.0), ("1", "2", 20.5, 20.5)]
+    assert (trace.begin_s, trace.end_s) == (10.0, 75.0)
+    assert noticed(trace) == {
+        "overlaps or touches another contact of the same two nodes: made one": (2, ()),
+        "expected: node node begin end: left out": (1, (7,)),
+        "a node meets itself: left out": (1, (4,)),
+        "ends before it begins: left out": (1, (5,)),
+    }
+
+
+# ---- positions
+
+
+def test_external_movement_of_the_one() -> None:
+    trace = read_trace(FILES / "one-movement.txt")
+    assert points_of(trace) == {
+        "a": [(0.0, 0.0, 0.0), (10.0, 50.0, 0.0), (20.0, 50.0, 0.0)],
+        "b": [(0.0, 100.0, 0.0), (10.0, 100.0, 50.0)],
+    }
+    assert noticed(trace) == {"expected: time node x y: left out": (1, (7,))}
+
+
+def test_waypoints_of_bonnmotion() -> None:
+    trace = read_trace(FILES / "bonnmotion.movements")
+    assert points_of(trace) == {
+        "0": [(0.0, 10.0, 20.0), (60.0, 70.0, 20.0)],
+        "1": [(0.0, 0.0, 0.0)],
+        "2": [],
+        "3": [(0.0, 1.0, 1.0), (10.0, 1.0, 1.0), (20.0, 11.0, 1.0)],
+    }
+    assert noticed(trace) == {"expected numbers only, three for each waypoint: time x y: left out": (1, (3,))}
+
+
+def test_commands_of_ns2() -> None:
+    trace = read_trace(FILES / "ns2.tcl")
+    assert points_of(trace) == {
+        "0": [(0.0, 10.0, 0.0), (10.0, 10.0, 0.0), (20.0, 60.0, 0.0), (30.0, 60.0, 30.0)],
+        "1": [(0.0, 0.0, 50.0), (5.0, 0.0, 50.0), (8.0, 0.0, 50.0), (8.0, 25.0, 50.0)],
+    }
+    assert noticed(trace) == {
+        "another command of the script: not looked at": (2, (2, 5)),
+        "expected numbers in this command: left out": (1, (12,)),
+    }
+
+
+def test_tracks_of_gpx() -> None:
+    trace = read_trace(FILES / "tracks.gpx")
+    assert isinstance(trace, TrackTrace)
+    points = points_of(trace)
+    assert {name: [point[0] for point in track] for name, track in points.items()} == {
+        "1": [30.5],
+        "fox": [0.0, 100.0, 200.0],
+    }
+    (_, x0, y0), (_, x1, y1), *_ = points["fox"]
+    assert (x1 - x0, y1 - y0) == pytest.approx((0.0, 111.2), abs=0.05)
+    assert points["1"][0][1] - x1 == pytest.approx(7.46, abs=0.01)
+    assert noticed(trace) == {"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z: left out": (1, (12,))}
+    assert trace.origin.startswith("time from 2026-05-01 08:00:00 UTC; x, y from latitude 48.001")
+    # The nameless one is 7 m from the fox's place at 100 s, but it is there at 30.5 s only.
+    assert meetings_by_range(trace.journeys(0.0, math.inf), 10.0, 200.0).a.size == 0
+
+
+def test_animals_of_movebank() -> None:
+    trace = read_trace(FILES / "movebank.csv")
+    points = points_of(trace)
+    assert {name: [point[0] for point in track] for name, track in points.items()} == {
+        "crane": [300.25, 540.0],
+        "heron": [0.0, 600.0],
+    }
+    assert points["heron"][1][2] - points["heron"][0][2] == pytest.approx(111.2, abs=0.05)
+    assert trace.lines == 11
+    assert noticed(trace) == {
+        "marked as an outlier, or not visible: left out": (2, (5, 6)),
+        "no position in this row: left out": (1, (7,)),
+        "expected timestamp, longitude, latitude and a name: left out": (1, (8,)),
+        "not as many values as the header has columns: left out": (1, (9,)),
+    }
+
+
+def test_vehicles_of_sumo() -> None:
+    trace = read_trace(FILES / "fcd.xml")
+    assert isinstance(trace, TrackTrace)
+    assert points_of(trace) == {
+        "bus": [(0.0, 0.0, 5.0), (1.0, 10.0, 5.0)],
+        "walker": [(1.0, 12.0, 8.0), (2.0, 13.0, 8.0)],
+    }
+    assert noticed(trace) == {"expected id, x and y, in a timestep that has a time: left out": (1, (9,))}
+    assert not trace.stays  # who has arrived is gone
+
+
+def test_vehicles_of_sumo_in_degrees() -> None:
+    ((_, x0, y0), (_, x1, y1)) = points_of(read_trace(FILES / "fcd-geo.xml"))["bus"]
+    assert (x1 - x0, y1 - y0) == pytest.approx((0.0, 111.2), abs=0.05)
+
+
+# ---- strict, and files that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("one-contacts-odd.txt", "line 2: a node meets itself; mend the line, or leave out --strict"),
+        ("crawdad.txt", "line 4: a node meets itself"),
+        ("one-movement.txt", "line 7: expected: time node x y"),
+        ("bonnmotion.movements", "line 3: expected numbers only"),
+        ("ns2.tcl", "line 12: expected numbers in this command"),
+        ("tracks.gpx", "line 12: expected lon, lat and a <time>"),
+        ("movebank.csv", "line 9: not as many values"),
+        ("fcd.xml", "line 9: expected id, x and y"),
+    ],
+)
+def test_a_strict_reader_stops_at_the_first_bad_line(name: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_trace(FILES / name, strict=True)
+    assert said in str(caught.value)
+    assert str(FILES / name) in str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_with_nothing_in_it_is_refused(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    for text in ("", "\n\n"):
+        path.write_text(text)
+        with pytest.raises(BadInput, match="empty"):
+            read_trace(path, form)
+    with pytest.raises(BadInput, match="cannot tell the format"):
+        read_trace(path)
+
+
+def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    for content, said in [
+        (gzip.compress((FILES / "crawdad.txt").read_bytes() * 500)[:-40], "damaged or not whole"),
+        (b"1 2 3 4\n\0\0\0", "not a text file"),
+        (b"<gpx><trk>", "not well-formed XML"),
+        (b"<html></html>", "cannot tell the format"),
+        (
+            b"timestamp,location-long\n2026-05-01 08:00:00,11\n",
+            "missing column location-lat, individual-local-identifier",
+        ),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(BadInput) as caught:
+            read_trace(path)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_trace(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match='did you mean "crawdad"'):
+        read_trace(path, "crawdat")
+
+
+def test_dates_that_are_none_and_zones_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    rows = ["2026-02-28 23:00:00,11,48,a", "2026-02-30 23:00:00,11,48,a", "2026-03-01T01:00:00+01:00,11,48,a"]
+    path.write_text("timestamp,location-long,location-lat,individual-local-identifier\n" + "\n".join(rows) + "\n")
+    trace = read_trace(path)
+    assert [point[0] for point in points_of(trace)["a"]] == [0.0, 3600.0]
+    assert noticed(trace) == {"expected timestamp, longitude, latitude and a name: left out": (1, (3,))}
+
+
+def test_a_second_position_at_one_time_and_one_out_of_order(tmp_path: Path) -> None:
+    path = tmp_path / "movement.txt"
+    path.write_text("0 9 0 9 0 9\n5 a 1 1\n2 a 2 2\n5 a 3 3\n")
+    trace = read_trace(path)
+    assert points_of(trace) == {"a": [(2.0, 2.0, 2.0), (5.0, 1.0, 1.0)]}
+    assert noticed(trace) == {
+        "earlier than the node's position before: sorted": (1, (3,)),
+        "a second position at the same time: left out": (1, (4,)),
+    }
