@@ -41,7 +41,7 @@ def rows_of(trace: ContactTrace | TrackTrace | None) -> list[slow.Contact]:
     if trace is None:
         return []
     assert isinstance(trace, ContactTrace)
-    rows = zip(*(column.tolist() for column in trace.meetings), strict=True)
+    rows = zip(*(column.tolist() for column in trace.contacts), strict=True)
     return [(trace.names[a], trace.names[b], up, down) for a, b, up, down in rows]
 
 

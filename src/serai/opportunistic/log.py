@@ -28,7 +28,7 @@ from serai.opportunistic.engine.state import DROP, DROPS, TRANSFER, TRANSFERS, O
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, ContactWorld, Published, Subscriptions, Wanted
 from serai.scenario.write import to_toml
-from serai.world.contacts import Meetings
+from serai.world.contacts import Contacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +91,7 @@ def _tables_of(run: OpportunisticRun) -> dict[str, pa.Table]:
 
     columns: dict[str, Columns] = {
         "nodes": _nodes(run),
-        "contacts": run.world.meetings._asdict(),
+        "contacts": run.world.contacts._asdict(),
         "channels": {
             "channel": np.arange(len(run.published.channels), dtype=np.int32),
             "name": list(run.published.channels),
@@ -192,7 +192,7 @@ def _world_from(tables: Mapping[str, pa.Table]) -> ContactWorld:
     return ContactWorld(
         nodes=len(tables["nodes"]),
         channels=len(tables["channels"]),
-        meetings=Meetings(
+        contacts=Contacts(
             *(array(contacts, end, np.int32) for end in ("a", "b")),
             *(array(contacts, time, np.float64) for time in ("up_s", "down_s")),
         ),

@@ -14,7 +14,7 @@ from serai.core.errors import BadInput
 from serai.traces.names import natural_order
 from serai.traces.notes import Notebook, Oddity
 from serai.traces.words import Flags, Places, Words, lines_of, pieces
-from serai.world.contacts import Meetings, in_order, merged, pair_of
+from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers
 
 
@@ -23,7 +23,7 @@ class ContactTrace(NamedTuple):
 
     format: str
     names: tuple[str, ...]
-    meetings: Meetings  # in the file's own time
+    contacts: Contacts  # in the file's own time
     begin_s: float  # the first and the last time that the file speaks of
     end_s: float
     lines: int
@@ -53,8 +53,8 @@ def read_one_contacts(path: Path, strict: bool = False) -> ContactTrace:
     changes = _joined(path, parts, "time CONN node node up")
     changes = _in_time(changes, notebook)
     begin_s, end_s = float(changes.time_s[0]), float(changes.time_s[-1])
-    meetings = _paired(changes, end_s, notebook)
-    return _trace("one-contacts", book, meetings, (begin_s, end_s), lines, notebook)
+    contacts = _paired(changes, end_s, notebook)
+    return _trace("one-contacts", book, contacts, (begin_s, end_s), lines, notebook)
 
 
 def _changes_in(words: Words, book: dict[str, int], notebook: Notebook) -> _Changes:
@@ -89,7 +89,7 @@ def _in_time(changes: _Changes, notebook: Notebook) -> _Changes:
     return changes.at(np.argsort(changes.time_s, kind="stable"))
 
 
-def _paired(changes: _Changes, end_s: float, notebook: Notebook) -> Meetings:
+def _paired(changes: _Changes, end_s: float, notebook: Notebook) -> Contacts:
     """Each going up with the going down that follows it.
 
     After any change the link is what the change says, so what counts is whether it says something new.
@@ -107,7 +107,7 @@ def _paired(changes: _Changes, end_s: float, notebook: Notebook) -> Meetings:
     # Rising and falling of a pair alternate, so the n-th end belongs to the n-th beginning.
     closing = np.flatnonzero(falling | open_end)
     down_s = np.where(falling[closing], time_s[closing], end_s)
-    return in_order(Meetings(a[rising], b[rising], time_s[rising], down_s))
+    return in_order(Contacts(a[rising], b[rising], time_s[rising], down_s))
 
 
 def read_crawdad(path: Path, strict: bool = False) -> ContactTrace:
@@ -118,14 +118,14 @@ def read_crawdad(path: Path, strict: bool = False) -> ContactTrace:
         lines = words.first_line + words.first.size - 2
     if not any(part.a.size for part in parts):
         raise BadInput(f'{path}: no contact in it; expected lines such as "1 2 30.0 75.5": node node begin end')
-    found = in_order(Meetings(*map(np.concatenate, zip(*parts, strict=True))))
-    meetings = merged(found)
-    count = found.a.size - meetings.a.size
+    found = in_order(Contacts(*map(np.concatenate, zip(*parts, strict=True))))
+    contacts = merged(found)
+    count = found.a.size - contacts.a.size
     notebook.counted("overlaps or touches another contact of the same two nodes: made one", count)
-    return _trace("crawdad", book, meetings, (float(found.up_s[0]), float(found.down_s.max())), lines, notebook)
+    return _trace("crawdad", book, contacts, (float(found.up_s[0]), float(found.down_s.max())), lines, notebook)
 
 
-def _rows_in(words: Words, book: dict[str, int], notebook: Notebook) -> Meetings:
+def _rows_in(words: Words, book: dict[str, int], notebook: Notebook) -> Contacts:
     """The contacts in a piece of a file, the lower node first."""
     at, line, others = lines_of(words, words.counts >= 4)
     (up_s, first_fine), (down_s, last_fine) = words.numbers(at + 2), words.numbers(at + 3)
@@ -140,14 +140,14 @@ def _rows_in(words: Words, book: dict[str, int], notebook: Notebook) -> Meetings
             "ends before it begins": line[reads][backward],
         }
     )
-    return Meetings(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
+    return Contacts(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
 
 
 def _trace(
-    name: str, book: dict[str, int], meetings: Meetings, span_s: tuple[float, float], lines: int, notebook: Notebook
+    name: str, book: dict[str, int], contacts: Contacts, span_s: tuple[float, float], lines: int, notebook: Notebook
 ) -> ContactTrace:
     """A trace whose nodes are numbered in the natural order of their names."""
     names, number = natural_order(book)
-    a, b = number[meetings.a], number[meetings.b]
-    ordered = in_order(Meetings(np.minimum(a, b), np.maximum(a, b), meetings.up_s, meetings.down_s))
+    a, b = number[contacts.a], number[contacts.b]
+    ordered = in_order(Contacts(np.minimum(a, b), np.maximum(a, b), contacts.up_s, contacts.down_s))
     return ContactTrace(name, names, ordered, *span_s, lines, notebook.oddities())
