@@ -12,7 +12,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook, Oddity
+from serai.traces.warnings import Notebook, Oddity
 from serai.traces.words import Flags, Places, Words, lines_of, pieces
 from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serai.core.errors import BadInput
-from serai.traces.notes import Notebook, Oddity
+from serai.traces.warnings import Notebook, Oddity
 from serai.traces.words import Flags, Places, Words, blocks, lines_of, pieces
 from serai.world.grid import Floats
 

@@ -10,8 +10,8 @@ from pyarrow import csv
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.warnings import Notebook
 from serai.traces.words import Flags, Places, failing_as_bad_input, opened
 
 _NEEDED = ("timestamp", "location-long", "location-lat")

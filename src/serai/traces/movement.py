@@ -8,8 +8,8 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, TrackTrace, joined, trace_of, tracks_of
+from serai.traces.warnings import Notebook
 from serai.traces.words import Flags, Places, Words, lines_of, pieces
 from serai.world.grid import Floats
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook, Oddity
+from serai.traces.warnings import Notebook, Oddity
 from serai.traces.words import Flags, Places
 from serai.world.contacts import Journeys
 from serai.world.grid import Floats, Numbers

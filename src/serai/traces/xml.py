@@ -10,8 +10,8 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.warnings import Notebook
 from serai.traces.words import blocks
 
 
