@@ -75,7 +75,9 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
 
 def page_of(protocol: str) -> str:
     """The page that has the settings of a protocol."""
-    return "dpsp.md" if CATALOGUE.scenario_of(protocol).network == "opportunistic" else "protocols.md"
+    return (
+        "opportunistic/dpsp.md" if CATALOGUE.scenario_of(protocol).network == "opportunistic" else "field/protocols.md"
+    )
 
 
 @pytest.mark.parametrize(

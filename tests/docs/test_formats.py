@@ -17,8 +17,8 @@ from serai.traces import FORMATS, detect_format, read_trace
 from serai.traces.messages import read_interests, read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
-FORMATS_PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
-CONTACTS_PAGE = (DOCS / "contacts.md").read_text(encoding="utf-8")
+FORMATS_PAGE = (DOCS / "traces.md").read_text(encoding="utf-8")
+CONTACTS_PAGE = (DOCS / "opportunistic" / "index.md").read_text(encoding="utf-8")
 
 
 def example(language: str) -> str:

@@ -14,7 +14,7 @@ Where to find what, in the paper's order:
            Algorithm 3.1, subscription routing          the same, for each string of the query; is_split
 
 Both algorithms lose most events as they are printed (`routing = "as-printed"` shows it). The corrected reading, why it
-ends and why nothing is lost, is in docs/tinymq.md; each open point is a setting below.
+ends and why nothing is lost, is in docs/overlay/tinymq.md; each open point is a setting below.
 
 A string has `bits` = (attributes) x (bits an attribute) <= 63 bits, its first bit the most significant one. A key is
 (head, length, depth): `head` is the key's first `bits` bits, zeros behind it if it is shorter; `length` is the whole
