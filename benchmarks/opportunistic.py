@@ -1,6 +1,6 @@
 """How fast opportunistic networks run: transfers per CPU second, and what a large network takes.
 
-    python benchmarks/contacts.py [FOLDER]
+    python benchmarks/opportunistic.py [FOLDER]
 
 FOLDER holds contacts.txt.gz and messages.txt.gz of a run of The ONE (110 nodes, 2 h); without it that part is left out.
 Everything is CPU time of this process after the kernels are compiled; each part is run three times, the best counts.
