@@ -33,7 +33,7 @@ def test_the_example_of_every_format_is_of_that_format(form: str, tmp_path: Path
     assert detect_format(path) == form
     trace = read_trace(path, strict=True)
     assert trace.names
-    assert all("still up" in oddity.what for oddity in trace.oddities)
+    assert all("still up" in warning.what for warning in trace.warnings)
     assert f"`{form}`" in FORMATS_PAGE
 
 

@@ -33,7 +33,7 @@ def points_of(trace: ContactTrace | TrackTrace) -> dict[str, list[tuple[float, f
 
 
 def noticed(trace: ContactTrace | TrackTrace) -> dict[str, tuple[int, tuple[int, ...]]]:
-    return {oddity.what: (oddity.count, oddity.lines) for oddity in trace.oddities}
+    return {warning.what: (warning.count, warning.lines) for warning in trace.warnings}
 
 
 def test_every_format_is_told_from_its_first_lines() -> None:
@@ -47,7 +47,7 @@ def test_a_packed_file_says_the_same(name: str, tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress((FILES / name).read_bytes()))
     plain, unpacked = read_trace(FILES / name), read_trace(packed)
     assert unpacked.names == plain.names
-    assert unpacked.oddities == plain.oddities
+    assert unpacked.warnings == plain.warnings
     assert unpacked.lines == plain.lines
 
 

@@ -133,7 +133,7 @@ def _found_trace(
         gap_s=gap_s,
         gaps=gaps,
         origin=origin,
-        noticed=tuple(str(oddity) for oddity in trace.oddities),
+        noticed=tuple(str(warning) for warning in trace.warnings),
         messages=messages,
     )
 
@@ -151,7 +151,7 @@ def _found_messages(file: Path, messages: Messages, trace: ContactTrace | TrackT
         if name:
             nodes.number(name, file)
     directed = sum(1 for target in messages.target if target)
-    noticed = tuple(str(oddity) for oddity in messages.oddities)
+    noticed = tuple(str(warning) for warning in messages.warnings)
     return FoundMessages(str(file), len(messages.source), directed, len(nodes.names) - len(trace.names), noticed)
 
 

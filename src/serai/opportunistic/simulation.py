@@ -115,7 +115,7 @@ def _in_the_run(contacts: Contacts, begin_s: float, duration_s: float) -> Contac
 def _trace(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:
     """The scenario's trace, read once for many seeds."""
     file = scenario.contacts.file
-    assert file is not None  # a clash otherwise
+    assert file is not None  # the section refuses it otherwise
     try:
         status = file.stat()
     except OSError as error:

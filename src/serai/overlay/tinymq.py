@@ -81,8 +81,8 @@ class OverlaySettings(BaseModel):
             problem = (
                 'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
             )
-            clash = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
-            error = PydanticCustomError("clash", "{problem}", clash)
+            violation = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
+            error = PydanticCustomError("violation", "{problem}", violation)
             lines = [InitErrorDetails(type=error, loc=("query_trees",), input=self.query_trees)]
             raise ValidationError.from_exception_data(type(self).__name__, lines)
         return self
