@@ -31,7 +31,7 @@ lint: $(READY)
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
-	$(BIN)/python benchmarks/contacts.py
+	$(BIN)/python benchmarks/opportunistic.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/matching.py
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from serai.traces import read_trace
-from serai.world.contacts import Journeys, at_ticks, meetings_by_range
+from serai.world.contacts import Journeys, at_ticks, contacts_by_range
 from serai.world.grid import Grid
 from serai.world.mobility import random_waypoint
 
 WALKERS, SIDE_M, RANGE_M, DURATION_S = 1_000, 603.0, 20.0, 7_200.0
-AIM_LINES, AIM_MEETINGS_S = 1e6, 1.5
+AIM_LINES, AIM_CONTACTS_S = 1e6, 1.5
 
 
 def cpu_s(action: Callable[[], Any]) -> float:
@@ -85,7 +85,7 @@ def reading(lines: int) -> None:
             print(f"{form:14}{path.stat().st_size / 1e6:8.1f}{spent_s:8.2f}{lines / spent_s:14,.0f}", flush=True)
 
 
-def meetings(walkers: int) -> None:
+def contacts(walkers: int) -> None:
     """Movement and contacts of walkers at the density of the issue's 1,000 in 603 x 603 m."""
     side_m = SIDE_M * (walkers / WALKERS) ** 0.5
     grid = Grid(side_m, side_m, 1, 1)
@@ -95,9 +95,9 @@ def meetings(walkers: int) -> None:
         return Journeys(random_waypoint(grid, walkers, DURATION_S, (0.5, 1.5), (0.0, 120.0), seed=seed))
 
     journeys = move()
-    exact = meetings_by_range(journeys, RANGE_M, DURATION_S)
+    exact = contacts_by_range(journeys, RANGE_M, DURATION_S)
     moved_s = cpu_s(move)
-    exact_s = cpu_s(lambda: meetings_by_range(journeys, RANGE_M, DURATION_S))
+    exact_s = cpu_s(lambda: contacts_by_range(journeys, RANGE_M, DURATION_S))
     ticks_s = cpu_s(lambda: at_ticks(exact, 1.0, DURATION_S))
     print(
         f"{walkers:10,}{side_m:8.0f}{exact.a.size:12,}{moved_s:10.2f}{exact_s:10.2f}{ticks_s:10.2f}"
@@ -111,10 +111,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the lines, 1,000 walkers only")
     quick = parser.parse_args().quick
     reading(100_000 if quick else 1_000_000)
-    print(f"\nrandom waypoint for {DURATION_S:g} s, range {RANGE_M:g} m; aim {AIM_MEETINGS_S} s for 1,000 walkers")
+    print(f"\nrandom waypoint for {DURATION_S:g} s, range {RANGE_M:g} m; aim {AIM_CONTACTS_S} s for 1,000 walkers")
     print(f"{'walkers':>10}{'side m':>8}{'contacts':>12}{'move':>10}{'exact':>10}{'ticks':>10}{'CPU s':>10}")
     for walkers in (WALKERS,) if quick else (WALKERS, 4 * WALKERS):
-        meetings(walkers)
+        contacts(walkers)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
 
 def page_of(protocol: str) -> str:
     """The page that has the settings of a protocol."""
-    return "dpsp.md" if CATALOGUE.scenario_of(protocol).network == "opportunistic" else "protocols.md"
+    network = CATALOGUE.scenario_of(protocol).network
+    return "opportunistic/dpsp.md" if network == "opportunistic" else f"{network}/protocols.md"
 
 
 @pytest.mark.parametrize(

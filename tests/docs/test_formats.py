@@ -17,8 +17,8 @@ from serai.traces import FORMATS, detect_format, read_trace
 from serai.traces.messages import read_interests, read_messages
 
 DOCS = Path(__file__).parents[2] / "docs"
-FORMATS_PAGE = (DOCS / "formats.md").read_text(encoding="utf-8")
-CONTACTS_PAGE = (DOCS / "contacts.md").read_text(encoding="utf-8")
+FORMATS_PAGE = (DOCS / "traces.md").read_text(encoding="utf-8")
+CONTACTS_PAGE = (DOCS / "opportunistic" / "index.md").read_text(encoding="utf-8")
 
 
 def example(language: str) -> str:
@@ -33,7 +33,7 @@ def test_the_example_of_every_format_is_of_that_format(form: str, tmp_path: Path
     assert detect_format(path) == form
     trace = read_trace(path, strict=True)
     assert trace.names
-    assert all("still up" in oddity.what for oddity in trace.oddities)
+    assert all("still up" in warning.what for warning in trace.warnings)
     assert f"`{form}`" in FORMATS_PAGE
 
 

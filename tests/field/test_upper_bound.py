@@ -107,7 +107,7 @@ def test_the_same_as_the_obvious_version(world: World, slots: int, silent: bool,
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_crowd_on_the_move_for_long(seed: int) -> None:
-    """Many meetings at a time: connections form, grow, split, and their rows are used again and again."""
+    """Many contacts at a time: connections form, grow, split, and their rows are used again and again."""
     rng, slots = np.random.default_rng(seed), 120 if slow.COMPILED else 40
     grid = Grid(80.0, 80.0, 8, 8)
     x, y = place_uniform(grid, 12, rng)

@@ -76,12 +76,12 @@ class Network:
             Bundle(number, int(source), int(channel), float(created), int(size), float(lifetime))
             for number, (source, channel, created, size, lifetime) in enumerate(zip(*rows, strict=True))
         ]
-        meetings = [
+        contacts = [
             (self.seen_s(up), self.seen_s(down), int(a), int(b))
-            for a, b, up, down in zip(*world.meetings, strict=True)
+            for a, b, up, down in zip(*world.contacts, strict=True)
             if self.seen_s(up) < self.seen_s(down) and self.seen_s(up) <= medium.duration_s
         ]
-        self.meetings = sorted(meetings, key=lambda m: (m[0], m[2], m[3]))
+        self.contacts = sorted(contacts, key=lambda m: (m[0], m[2], m[3]))
         subscriptions = world.subscriptions
         self.subscriptions = [
             (int(node), int(channel), max(float(start), 0.0), float(end))
@@ -142,7 +142,7 @@ class Network:
     def next_s(self) -> float:
         """The next time at which anything happens."""
         times = [link.end_s for link in self.links if link.message is not None]
-        times += [m[0] for m in self.meetings] + [self.ends_s(link) for link in self.links]
+        times += [m[0] for m in self.contacts] + [self.ends_s(link) for link in self.links]
         times += [bundle.created_s for bundle in self.to_come]
         times += [r.seen[n].expires_s for r in self.routers for n in r.seen]
         times += [s[2] for i, s in enumerate(self.subscriptions) if i not in self.begun]
@@ -178,8 +178,8 @@ class Network:
                 self.links.remove(link)
 
     def begin_contacts(self, now_s: float) -> None:
-        while self.meetings and self.meetings[0][0] <= now_s:
-            _, down_s, a, b = self.meetings.pop(0)
+        while self.contacts and self.contacts[0][0] <= now_s:
+            _, down_s, a, b = self.contacts.pop(0)
             serial = self.result.contacts
             self.result.contacts += 1
             self.down_s[serial] = down_s

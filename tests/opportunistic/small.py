@@ -8,7 +8,7 @@ import numpy as np
 from serai.kinds import PROTOCOLS
 from serai.opportunistic.engine.state import Medium, Outcome
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
-from serai.world.contacts import Meetings, in_order
+from serai.world.contacts import Contacts, in_order
 
 RATE_BPS = 8000.0
 FREE = {"header_bytes": 0, "entry_bytes": 0, "id_bytes": 0}
@@ -31,7 +31,7 @@ def world(
     return ContactWorld(
         nodes,
         int(max([*channel, *wanted], default=0)) + 1,
-        in_order(Meetings(a.astype(np.int32), b.astype(np.int32), up.copy(), down.copy())),
+        in_order(Contacts(a.astype(np.int32), b.astype(np.int32), up.copy(), down.copy())),
         Bundles(
             source.astype(np.int32), channel.astype(np.int32), created.copy(), size.astype(np.int64), lifetime.copy()
         ),

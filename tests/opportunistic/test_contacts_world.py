@@ -9,7 +9,7 @@ import pytest
 from serai.core.errors import BadInput
 from serai.lab import load_scenario, parse_scenario, simulate
 from serai.opportunistic.sections import OpportunisticScenario
-from serai.opportunistic.simulation import OpportunisticRun, find_meetings
+from serai.opportunistic.simulation import OpportunisticRun, find_contacts
 
 FILES = Path(__file__).parents[1] / "traces" / "files"
 SMALL = ["duration=20 min", "nodes.count=12", "movement.width=200 m", "movement.height=200 m", "bundles.quiet=0 s"]
@@ -24,8 +24,8 @@ def traced(name: str, more: str = "", **settings: str) -> OpportunisticScenario:
 
 
 def met(scenario: OpportunisticScenario) -> list[tuple[str, str, float, float]]:
-    nodes, meetings = find_meetings(scenario, 0)
-    rows = zip(*(column.tolist() for column in meetings), strict=True)
+    nodes, contacts = find_contacts(scenario, 0)
+    rows = zip(*(column.tolist() for column in contacts), strict=True)
     return [(nodes.names[a], nodes.names[b], up, down) for a, b, up, down in rows]
 
 
@@ -63,17 +63,17 @@ def test_every_model_of_movement_runs(model: str) -> None:
     scenario = load_scenario("dpsp", [*SMALL, f"movement.model={model}", "movement.pause_min=1 s"])
     run = simulate(scenario, "flooding", seed=3)
     assert isinstance(run, OpportunisticRun)
-    assert run.world.meetings.a.size > 0
+    assert run.world.contacts.a.size > 0
     assert run.names[:2] == ("n0", "n1")
     again = simulate(scenario, "flooding", seed=3)
-    assert all(np.array_equal(x, y) for x, y in zip(run.world.meetings, again.world.meetings, strict=True))
+    assert all(np.array_equal(x, y) for x, y in zip(run.world.contacts, again.world.contacts, strict=True))
     assert np.array_equal(run.outcome.delivery_s, again.outcome.delivery_s)
 
 
 def test_two_protocols_under_one_seed_see_the_same_network() -> None:
     scenario = load_scenario("dpsp", SMALL)
     one, other = (simulate(scenario, protocol, seed=5).world for protocol in ("flooding", "direct"))
-    for part in ("meetings", "bundles", "subscriptions"):
+    for part in ("contacts", "bundles", "subscriptions"):
         columns = zip(getattr(one, part), getattr(other, part), strict=True)
         assert all(np.array_equal(x, y) for x, y in columns)
 

@@ -11,7 +11,7 @@ from serai.opportunistic.metrics import DEFINITIONS
 from serai.opportunistic.protocols import PROTOCOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
-RESULTS = (DOCS / "contacts-results.md").read_text(encoding="utf-8")
+RESULTS = (DOCS / "opportunistic" / "results.md").read_text(encoding="utf-8")
 ROWS = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", RESULTS, re.MULTILINE)}
 
 
@@ -31,7 +31,7 @@ def test_columns_are_documented_with_their_meaning(table: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_defaults_are_the_documented_ones(protocol: str) -> None:
-    text = (DOCS / "dpsp.md").read_text(encoding="utf-8")
+    text = (DOCS / "opportunistic" / "dpsp.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\| `(\w+)` \| `(.+?)` \|", text, re.MULTILINE))
     for name, field in PROTOCOLS[protocol].settings.model_fields.items():
         key = field.alias or name

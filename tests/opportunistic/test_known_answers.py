@@ -154,11 +154,11 @@ def test_duplicate_asks_what_the_neighbour_has_seen(seen: str) -> None:
 
 def test_a_bloom_filter_loses_nothing_for_good() -> None:
     """One bit for each bundle mistakes many for seen; another contact has another filter, and in the end all arrive."""
-    meetings = [(A, B, 10.0 * n, 10.0 * n + 5.0) for n in range(1, 60)]
+    contacts = [(A, B, 10.0 * n, 10.0 * n + 5.0) for n in range(1, 60)]
     bundles = [(0.1 * n, [A, B][n % 2], 0, 10) for n in range(60)]
-    first = run("flooding", world(meetings[:1], bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
+    first = run("flooding", world(contacts[:1], bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
     assert len(first.delivery_s) < 60
-    outcome = run("flooding", world(meetings, bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
+    outcome = run("flooding", world(contacts, bundles, [(A, 0), (B, 0)]), seen="bloom", bloom_bits=1)
     assert len(outcome.delivery_s) == 60
 
 

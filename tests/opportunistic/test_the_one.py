@@ -55,7 +55,7 @@ def test_flooding_with_ticks_is_the_one(seed: int, tmp_path: Path) -> None:
     assert ours["hopcount_avg"] == pytest.approx(expected["hopcount_avg"], rel=0.03)
     # Broken only where a birth lets nodes act between two ticks: few, so less certain.
     assert ours["aborted"] == pytest.approx(expected["aborted"], rel=0.1)
-    # The ONE's TTL counts whole minutes that are left, and it looks once a minute: see docs/dpsp.md.
+    # The ONE's TTL counts whole minutes that are left, and it looks once a minute: see docs/opportunistic/dpsp.md.
     assert 513 < ours["buffertime_avg"] < 560
 
 

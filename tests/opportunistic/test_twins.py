@@ -12,7 +12,7 @@ from serai.opportunistic import direct, dpsp, flooding, prophet, spray
 from serai.opportunistic.engine.loop import simulate
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
-from serai.world.contacts import Meetings
+from serai.world.contacts import Contacts
 from serai.world.grid import Floats
 from tests.opportunistic.naive import Result, run_slowly
 
@@ -25,7 +25,7 @@ def worlds_from(seed: int) -> ContactWorld:
     return ContactWorld(
         NODES,
         CHANNELS,
-        meetings_from(rng),
+        contacts_from(rng),
         bundles_from(rng, int(rng.integers(1, 14))),
         subscriptions_from(rng, int(rng.integers(0, 9))),
         rng.random(NODES) < rng.choice([1.0, 0.7]),
@@ -38,7 +38,7 @@ def times(rng: np.random.Generator, count: int) -> Floats:
     return np.where(rng.random(count) < 0.5, np.floor(drawn), drawn)
 
 
-def meetings_from(rng: np.random.Generator) -> Meetings:
+def contacts_from(rng: np.random.Generator) -> Contacts:
     """Contacts that touch, that have no length, that begin and end together with others."""
     rows = []
     for a, b in combinations(range(NODES), 2):
@@ -47,7 +47,7 @@ def meetings_from(rng: np.random.Generator) -> Meetings:
             drawn[1:] = np.where(rng.random(len(drawn) - 1) < 0.1, drawn[:-1], drawn[1:])
             rows += [(up, down, a, b) for up, down in pairwise(np.sort(drawn)) if rng.random() < 0.7]
     up, down, a, b = np.array(sorted(rows, key=lambda row: (row[0], row[2], row[3]))).reshape(-1, 4).T
-    return Meetings(a.astype(np.int32), b.astype(np.int32), up.copy(), down.copy())
+    return Contacts(a.astype(np.int32), b.astype(np.int32), up.copy(), down.copy())
 
 
 def bundles_from(rng: np.random.Generator, count: int) -> Bundles:

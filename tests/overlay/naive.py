@@ -1,4 +1,4 @@
-"""docs/tinymq.md word for word: keys and strings are texts of 0 and 1, a query is the set of its strings.
+"""docs/overlay/tinymq.md word for word: keys and strings are texts of 0 and 1, a query is the set of its strings.
 
 Nothing is cut, packed or shared out here, and nothing is sent: the whole network is looked at from above.
 """

@@ -62,9 +62,9 @@ def reasons(effects: Iterable[Effect]) -> list[str]:
 
 
 def test_the_example_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tinymq.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "overlay" / "tinymq.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    exec(compile(example, "docs/tinymq.md", "exec"), {})
+    exec(compile(example, "docs/overlay/tinymq.md", "exec"), {})
     printed = capsys.readouterr().out.strip()
     assert f"It prints `{printed}`" in page
 

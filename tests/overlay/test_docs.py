@@ -1,4 +1,4 @@
-"""docs/overlay.md says every key with its default, every metric with its definition, and every column, as they are."""
+"""docs/overlay/index.md says every key with its default, every metric with its definition, and every column."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from serai.overlay.metrics import DEFINITIONS
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.section import keys_of, known_keys
 
-PAGE = (Path(__file__).parents[2] / "docs" / "overlay.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "overlay" / "index.md").read_text(encoding="utf-8")
 PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}
 
 

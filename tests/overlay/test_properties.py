@@ -169,7 +169,7 @@ def test_what_nobody_renews_is_forgotten(story: Story) -> None:
 
 
 def potential(above: Overlay, tree: int, node: int, string: str) -> tuple[int, ...]:
-    """What grows with every hop: docs/tinymq.md, "Why it ends"."""
+    """What grows with every hop: docs/overlay/tinymq.md, "Why it ends"."""
     if node not in above.keys[tree]:
         return -1, -above.hops(tree)[node]
     way = above.way_to_root(tree, node)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from serai.field.paper import CLAIMS, EXHIBITS, PUBLISHED
 
-PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "field" / "papers.md").read_text()
 
 
 def test_every_published_number_stands_there():
@@ -33,7 +33,7 @@ def test_it_says_how_it_was_made():
 
 
 def test_the_ced_paper_has_its_page_over_a_thousand_seeds():
-    page = (Path(__file__).parents[2] / "docs" / "papers-ced.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "field" / "ced-paper.md").read_text()
     assert "This page is written by `serai paper ced --seeds 1000" in page
     for row in PUBLISHED:
         if row.protocol == "ced":

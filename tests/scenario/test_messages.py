@@ -268,7 +268,7 @@ def test_an_unknown_protocol_does_not_hide_the_rest():
     assert [problem.where for problem in problems_of(text)] == ["protocol.name", "events.quiet"]
 
 
-def test_every_spelling_of_a_clash_points_at_what_was_written():
+def test_every_spelling_of_a_violation_points_at_what_was_written():
     text = '[subscribers]\nspeed_max = "4 m/s"'
     (problem,) = problems_of(text, ["subscribers.speed_min=5 m/s"])
     assert problem.file == "--set subscribers.speed_min=5 m/s"

@@ -9,7 +9,7 @@ import pytest
 
 from serai.core.errors import BadInput
 from serai.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
-from serai.world.contacts import meetings_by_range
+from serai.world.contacts import contacts_by_range
 
 FILES = Path(__file__).parent / "files"
 FORMAT_OF = {
@@ -21,7 +21,7 @@ FORMAT_OF = {
 
 def contacts_of(trace: ContactTrace | TrackTrace) -> list[tuple[str, str, float, float]]:
     assert isinstance(trace, ContactTrace)
-    rows = zip(*(column.tolist() for column in trace.meetings), strict=True)
+    rows = zip(*(column.tolist() for column in trace.contacts), strict=True)
     return [(trace.names[a], trace.names[b], up, down) for a, b, up, down in rows]
 
 
@@ -33,7 +33,7 @@ def points_of(trace: ContactTrace | TrackTrace) -> dict[str, list[tuple[float, f
 
 
 def noticed(trace: ContactTrace | TrackTrace) -> dict[str, tuple[int, tuple[int, ...]]]:
-    return {oddity.what: (oddity.count, oddity.lines) for oddity in trace.oddities}
+    return {warning.what: (warning.count, warning.lines) for warning in trace.warnings}
 
 
 def test_every_format_is_told_from_its_first_lines() -> None:
@@ -47,7 +47,7 @@ def test_a_packed_file_says_the_same(name: str, tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress((FILES / name).read_bytes()))
     plain, unpacked = read_trace(FILES / name), read_trace(packed)
     assert unpacked.names == plain.names
-    assert unpacked.oddities == plain.oddities
+    assert unpacked.warnings == plain.warnings
     assert unpacked.lines == plain.lines
 
 
@@ -141,7 +141,7 @@ def test_tracks_of_gpx() -> None:
     assert noticed(trace) == {"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z: left out": (1, (12,))}
     assert trace.origin.startswith("time from 2026-05-01 08:00:00 UTC; x, y from latitude 48.001")
     # The nameless one is 7 m from the fox's place at 100 s, but it is there at 30.5 s only.
-    assert meetings_by_range(trace.journeys(0.0, math.inf), 10.0, 200.0).a.size == 0
+    assert contacts_by_range(trace.journeys(0.0, math.inf), 10.0, 200.0).a.size == 0
 
 
 def test_animals_of_movebank() -> None:

@@ -41,7 +41,7 @@ def rows_of(trace: ContactTrace | TrackTrace | None) -> list[slow.Contact]:
     if trace is None:
         return []
     assert isinstance(trace, ContactTrace)
-    rows = zip(*(column.tolist() for column in trace.meetings), strict=True)
+    rows = zip(*(column.tolist() for column in trace.contacts), strict=True)
     return [(trace.names[a], trace.names[b], up, down) for a, b, up, down in rows]
 
 
@@ -132,7 +132,7 @@ def test_positions_are_read_as_they_were_written(tmp_path: Path, written: Walks)
     ]:
         trace = read(tmp_path, text, form)
         assert isinstance(trace, TrackTrace)
-        assert trace.oddities == ()
+        assert trace.warnings == ()
         for number, name in enumerate(trace.names):
             part = slice(trace.tracks.start[number], trace.tracks.start[number + 1])
             found = list(zip(*(column[part].tolist() for column in trace.tracks[1:]), strict=True))

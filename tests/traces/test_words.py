@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
 from serai.traces import words as module
-from serai.traces.words import Words, pieces
+from serai.traces.words import Words, chunks
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 in_one_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
@@ -19,7 +19,7 @@ in_one_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 def read(tmp_path: Path, text: str, size: int = 1 << 20) -> list[Words]:
     path = tmp_path / "words.txt"
     path.write_bytes(text.encode())
-    return list(pieces(path, size=size))
+    return list(chunks(path, size=size))
 
 
 def slow_lines(text: str) -> list[list[str]]:

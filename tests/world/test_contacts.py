@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
-from serai.world.contacts import Journeys, Meetings, at_ticks, in_order, meetings_by_range, merged, no_meetings
+from serai.world.contacts import Contacts, Journeys, at_ticks, contacts_by_range, in_order, merged, no_contacts
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 from tests.world.slow import points_of, tracks_from
@@ -19,14 +19,14 @@ FIELD = Grid(8.0, 8.0, 8, 8)
 Interval = tuple[int, int, float, float]
 
 
-def rows_of(meetings: Meetings) -> list[Interval]:
-    return list(zip(*(column.tolist() for column in meetings), strict=True))
+def rows_of(contacts: Contacts) -> list[Interval]:
+    return list(zip(*(column.tolist() for column in contacts), strict=True))
 
 
-def made(*rows: Interval) -> Meetings:
+def made(*rows: Interval) -> Contacts:
     a, b, up_s, down_s = zip(*rows, strict=True)
     return in_order(
-        Meetings(np.array(a, np.int32), np.array(b, np.int32), np.array(up_s, float), np.array(down_s, float))
+        Contacts(np.array(a, np.int32), np.array(b, np.int32), np.array(up_s, float), np.array(down_s, float))
     )
 
 
@@ -50,7 +50,7 @@ def place(journeys: Journeys, node: int, from_s: float, until_s: float, at_s: fl
     return x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
 
 
-def slow_meetings(journeys: Journeys, range_m: float, duration_s: float) -> list[Interval]:
+def slow_contacts(journeys: Journeys, range_m: float, duration_s: float) -> list[Interval]:
     """Each pair, each stretch between turning points: the roots of their distance; joined where they touch."""
     found = []
     for a, b in itertools.combinations(range(len(journeys.tracks.start) - 1), 2):
@@ -83,9 +83,9 @@ def joined(rows: list[Interval]) -> list[Interval]:
 
 
 def assert_same(journeys: Journeys, range_m: float, duration_s: float) -> None:
-    found = rows_of(meetings_by_range(journeys, range_m, duration_s))
+    found = rows_of(contacts_by_range(journeys, range_m, duration_s))
     assert found == sorted(found, key=lambda row: (row[2], row[0], row[1]))
-    expected = joined(slow_meetings(journeys, range_m, duration_s))
+    expected = joined(slow_contacts(journeys, range_m, duration_s))
     assert [row[:2] for row in joined(found)] == [row[:2] for row in expected]
     for ours, theirs in zip(joined(found), expected, strict=True):
         assert ours[2:] == pytest.approx(theirs[2:], abs=1e-6)
@@ -133,7 +133,7 @@ def test_at_ticks_is_what_looking_at_every_tick_sees(seed: int, step_s: float) -
         near = np.hypot(xy[a][0] - xy[b][0], xy[a][1] - xy[b][1]) <= 20.0
         edges = np.flatnonzero(np.diff(np.concatenate(([False], near, [False])).astype(int)))
         expected += [(a, b, up * step_s, min(down * step_s, 50.0)) for up, down in edges.reshape(-1, 2)]
-    seen = at_ticks(meetings_by_range(journeys, 20.0, 50.0), step_s, 50.0)
+    seen = at_ticks(contacts_by_range(journeys, 20.0, 50.0), step_s, 50.0)
     assert rows_of(seen) == sorted(expected, key=lambda row: (row[2], row[0], row[1]))
 
 
@@ -143,34 +143,34 @@ def test_at_ticks_is_what_looking_at_every_tick_sees(seed: int, step_s: float) -
 def test_two_walkers_pass_each_other() -> None:
     # Towards each other at 1 m/s each on lines 3 m apart, range 5 m: together while |x| <= 4, for 4 s around t = 10.
     walks = tracks_from([[(0.0, -10.0, 0.0), (20.0, 10.0, 0.0)], [(0.0, 10.0, 3.0), (20.0, -10.0, 3.0)]])
-    assert rows_of(meetings_by_range(Journeys(walks), 5.0, 20.0)) == [(0, 1, 8.0, 12.0)]
+    assert rows_of(contacts_by_range(Journeys(walks), 5.0, 20.0)) == [(0, 1, 8.0, 12.0)]
     assert rows_of(at_ticks(made((0, 1, 8.0, 12.0)), 1.0, 20.0)) == [(0, 1, 8.0, 13.0)]
 
 
 def test_a_contact_ends_with_the_run_and_one_that_only_touches_the_range_is_none() -> None:
     walks = tracks_from([[(0.0, 0.0, 0.0)], [(0.0, 4.0, 0.0)], [(0.0, -9.0, 5.0), (9.0, 9.0, 5.0)]])
-    assert rows_of(meetings_by_range(Journeys(walks), 5.0, 4.0)) == [(0, 1, 0.0, 4.0)]
+    assert rows_of(contacts_by_range(Journeys(walks), 5.0, 4.0)) == [(0, 1, 0.0, 4.0)]
 
 
 def test_nobody_is_met_where_nobody_knows_where_he_is() -> None:
     walks = tracks_from([[(0.0, 0.0, 0.0), (100.0, 0.0, 0.0)], [(10.0, 1.0, 0.0), (20.0, 1.0, 0.0), (50.0, 1.0, 0.0)]])
-    assert rows_of(meetings_by_range(Journeys(walks, gap_s=100.0, stays=False), 5.0, 90.0)) == [(0, 1, 10.0, 50.0)]
-    assert rows_of(meetings_by_range(Journeys(walks, gap_s=25.0, stays=False), 5.0, 90.0)) == []
+    assert rows_of(contacts_by_range(Journeys(walks, gap_s=100.0, stays=False), 5.0, 90.0)) == [(0, 1, 10.0, 50.0)]
+    assert rows_of(contacts_by_range(Journeys(walks, gap_s=25.0, stays=False), 5.0, 90.0)) == []
     fixes = tracks_from([[(0.0, 0.0, 0.0), (100.0, 0.0, 0.0)], [(t, 1.0, 0.0) for t in (10.0, 20.0, 50.0, 60.0)]])
     there = Journeys(fixes, gap_s=100.0, stays=True)
-    assert rows_of(meetings_by_range(there, 5.0, 90.0)) == [(0, 1, 0.0, 90.0)]
+    assert rows_of(contacts_by_range(there, 5.0, 90.0)) == [(0, 1, 0.0, 90.0)]
 
 
 def test_a_gap_ends_a_contact_and_the_next_fix_begins_another() -> None:
     walks = tracks_from([[(0.0, 0.0, 0.0)], [(t, 1.0, 0.0) for t in (10.0, 20.0, 50.0, 60.0)]])
-    found = meetings_by_range(Journeys(walks, gap_s=25.0, stays=True), 5.0, 90.0)
+    found = contacts_by_range(Journeys(walks, gap_s=25.0, stays=True), 5.0, 90.0)
     assert rows_of(found) == [(0, 1, 0.0, 20.0), (0, 1, 50.0, 90.0)]
 
 
 def test_a_jump_ends_a_contact() -> None:
     walks = tracks_from([[(0.0, 0.0, 0.0)], [(0.0, 1.0, 0.0), (8.0, 1.0, 0.0), (8.0, 500.0, 0.0), (9.0, 501.0, 0.0)]])
     for duration_s in (8.5, 16.0, 64.0):  # whatever the windows are
-        assert rows_of(meetings_by_range(Journeys(walks), 5.0, duration_s)) == [(0, 1, 0.0, 8.0)]
+        assert rows_of(contacts_by_range(Journeys(walks), 5.0, duration_s)) == [(0, 1, 0.0, 8.0)]
 
 
 def test_contacts_that_overlap_or_touch_become_one() -> None:
@@ -180,6 +180,6 @@ def test_contacts_that_overlap_or_touch_become_one() -> None:
 
 def test_nobody_moves_nobody_meets() -> None:
     nobody = Tracks(np.zeros(3, np.int64), *np.empty((3, 0)))
-    assert rows_of(meetings_by_range(Journeys(nobody), 5.0, 10.0)) == rows_of(no_meetings()) == []
+    assert rows_of(contacts_by_range(Journeys(nobody), 5.0, 10.0)) == rows_of(no_contacts()) == []
     with pytest.raises(BadInput, match="radio range"):
-        meetings_by_range(Journeys(nobody), 0.0, 10.0)
+        contacts_by_range(Journeys(nobody), 0.0, 10.0)

@@ -15,11 +15,11 @@ from serai.world.mobility import random_waypoint
 from serai.world.visits import (
     Visits,
     community_contacts,
-    contacts_by_cell,
-    contacts_by_range,
     is_leg,
     path_cells,
     position_at,
+    sensor_contacts_by_cell,
+    sensor_contacts_by_range,
     visits_of,
 )
 from tests.world import slow
@@ -241,10 +241,10 @@ def test_contacts_of_a_walker_with_three_sensors() -> None:
     grid = Grid(50.0, 10.0, 5, 1)
     visits = visits_of(walk, grid, 20)
     cells = np.array([0, 2, 4], np.int32)
-    assert rows_of(contacts_by_cell(visits, grid, cells, 20)) == [(0, 0, 0, 4), (0, 1, 2, 8), (0, 2, 6, 20)]
-    same = contacts_by_cell(visits, grid, cells, 20, reach="same-cell")
+    assert rows_of(sensor_contacts_by_cell(visits, grid, cells, 20)) == [(0, 0, 0, 4), (0, 1, 2, 8), (0, 2, 6, 20)]
+    same = sensor_contacts_by_cell(visits, grid, cells, 20, reach="same-cell")
     assert rows_of(same) == [(0, 0, 0, 2), (0, 1, 4, 6), (0, 2, 8, 20)]
-    silent = contacts_by_cell(visits, grid, cells, 20, silent_while_pausing=True)
+    silent = sensor_contacts_by_cell(visits, grid, cells, 20, silent_while_pausing=True)
     assert rows_of(silent) == [(0, 0, 0, 4), (0, 1, 2, 8), (0, 2, 6, 10)]
 
 
@@ -252,15 +252,15 @@ def test_a_contact_outlasts_a_change_of_cell_and_segment() -> None:
     walk = tracks_from([[(0.0, 5.0, 5.0), (2.0, 15.0, 5.0), (6.0, 5.0, 5.0)]])
     visits = visits_of(walk, ROW, 9)
     assert len(visits.slot) == 5
-    assert rows_of(contacts_by_cell(visits, ROW, np.array([0], np.int32), 9)) == [(0, 0, 0, 9)]
+    assert rows_of(sensor_contacts_by_cell(visits, ROW, np.array([0], np.int32), 9)) == [(0, 0, 0, 9)]
 
 
 def test_contacts_end_with_the_slots_asked_for() -> None:
     walk = tracks_from([[(0.0, 5.0, 5.0), (10.0, 25.0, 5.0)]])
     visits = visits_of(walk, ROW, 20)
     cells = np.array([0, 2], np.int32)
-    assert rows_of(contacts_by_cell(visits, ROW, cells, 2)) == [(0, 0, 0, 2)]
-    assert rows_of(contacts_by_cell(visits, ROW, cells, 5)) == [(0, 0, 0, 5), (0, 1, 3, 5)]
+    assert rows_of(sensor_contacts_by_cell(visits, ROW, cells, 2)) == [(0, 0, 0, 2)]
+    assert rows_of(sensor_contacts_by_cell(visits, ROW, cells, 5)) == [(0, 0, 0, 5), (0, 1, 3, 5)]
 
 
 @given(grids(), st.booleans(), st.sampled_from(["touching", "same-cell"]), st.data())
@@ -271,7 +271,7 @@ def test_contacts_by_cell_as_the_obvious_version_finds_them(
     cells = data.draw(st.lists(st.integers(0, grid.columns * grid.rows - 1), max_size=10))
     numbers = np.array(cells, np.int32)
     visits = visits_of(walks, grid, 20)
-    found = contacts_by_cell(visits, grid, numbers, 20, reach, silent)  # type: ignore[arg-type]
+    found = sensor_contacts_by_cell(visits, grid, numbers, 20, reach, silent)  # type: ignore[arg-type]
     rings = 1 if reach == "touching" else 0
     assert rows_of(found) == slow.cell_contacts(walks, grid, cells, 20, rings, silent)
     assert all(column.dtype == np.int32 for column in found)
@@ -285,7 +285,9 @@ def test_community_contacts_are_those_of_its_sensors_together(grid: Grid, silent
     visits = visits_of(walks, grid, 20)
     expected = {
         (subscriber, groups.of_sensor[sensor], slot)
-        for subscriber, sensor, start, end in rows_of(contacts_by_cell(visits, grid, cells, 20, "touching", silent))
+        for subscriber, sensor, start, end in rows_of(
+            sensor_contacts_by_cell(visits, grid, cells, 20, "touching", silent)
+        )
         for slot in range(int(start), int(end))
     }
     found = rows_of(community_contacts(visits, grid, cells, groups, 20, silent))
@@ -301,30 +303,30 @@ def test_community_contacts_are_those_of_its_sensors_together(grid: Grid, silent
 def test_a_walker_passes_a_sensor() -> None:
     # At 2 m/s along y = 0, past a sensor at (10, 3) with a range of 5 m: within reach from x = 6 to 14.
     walk = tracks_from([[(0.0, 0.0, 0.0), (20.0, 40.0, 0.0)]])
-    found = contacts_by_range(walk, np.array([10.0, 10.0]), np.array([3.0, 6.0]), 5.0, 30.0)
+    found = sensor_contacts_by_range(walk, np.array([10.0, 10.0]), np.array([3.0, 6.0]), 5.0, 30.0)
     assert rows_of(found) == [(0, 0, pytest.approx(3.0), pytest.approx(7.0))]
     assert [column.dtype.str[1:] for column in found] == ["i4", "i4", "f8", "f8"]
 
 
 def test_a_contact_by_range_outlasts_turning_points_and_ends_with_the_run() -> None:
     walk = tracks_from([[(1.0, 0.0, 0.0), (2.0, 4.0, 0.0), (5.0, 4.0, 0.0), (6.0, 0.0, 0.0)]])
-    found = contacts_by_range(walk, np.array([0.0, 7.0]), np.array([0.0, 0.0]), 5.0, 30.0)
+    found = sensor_contacts_by_range(walk, np.array([0.0, 7.0]), np.array([0.0, 0.0]), 5.0, 30.0)
     assert rows_of(found) == [(0, 0, 0.0, 30.0), (0, 1, pytest.approx(1.5), pytest.approx(5.5))]
-    found = contacts_by_range(walk, np.array([0.0, 7.0]), np.array([0.0, 0.0]), 5.0, 3.0)
+    found = sensor_contacts_by_range(walk, np.array([0.0, 7.0]), np.array([0.0, 0.0]), 5.0, 3.0)
     assert rows_of(found) == [(0, 0, 0.0, 3.0), (0, 1, pytest.approx(1.5), 3.0)]
 
 
 def test_no_sensors_or_nobody() -> None:
     walk = tracks_from([[(0.0, 0.0, 0.0)]])
-    assert rows_of(contacts_by_range(walk, np.empty(0), np.empty(0), 5.0, 30.0)) == []
-    assert rows_of(contacts_by_range(tracks_from([]), np.zeros(1), np.zeros(1), 5.0, 30.0)) == []
-    assert rows_of(contacts_by_range(tracks_from([[]]), np.zeros(1), np.zeros(1), 5.0, 30.0)) == []
+    assert rows_of(sensor_contacts_by_range(walk, np.empty(0), np.empty(0), 5.0, 30.0)) == []
+    assert rows_of(sensor_contacts_by_range(tracks_from([]), np.zeros(1), np.zeros(1), 5.0, 30.0)) == []
+    assert rows_of(sensor_contacts_by_range(tracks_from([[]]), np.zeros(1), np.zeros(1), 5.0, 30.0)) == []
 
 
 @pytest.mark.parametrize("range_m", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_range_must_be_above_zero(range_m: float) -> None:
     with pytest.raises(BadInput, match="must be above 0"):
-        contacts_by_range(tracks_from([]), np.zeros(1), np.zeros(1), range_m, 30.0)
+        sensor_contacts_by_range(tracks_from([]), np.zeros(1), np.zeros(1), range_m, 30.0)
 
 
 def _grazes(walks: object, x: float, y: float, range_m: float, duration_s: float) -> bool:
@@ -347,7 +349,7 @@ def test_contacts_by_range_as_the_obvious_version_finds_them(
     sensors = data.draw(st.lists(places, max_size=8))
     x, y = [a + 0.01 for a, _ in sensors], [b - 0.03 for _, b in sensors]
     assume(not any(_grazes(walks, *place, range_m, duration_s) for place in zip(x, y, strict=True)))
-    found = rows_of(contacts_by_range(walks, np.array(x), np.array(y), range_m, duration_s))
+    found = rows_of(sensor_contacts_by_range(walks, np.array(x), np.array(y), range_m, duration_s))
     expected = slow.range_contacts(walks, x, y, range_m, duration_s)
     expected = [row for row in expected if row[3] > row[2] + 1e-9]
     assert [row[:2] for row in sorted(found)] == [row[:2] for row in sorted(expected)]
@@ -362,7 +364,7 @@ def test_contacts_by_range_hold_at_every_moment(seed: int, range_m: float) -> No
     source = np.random.SeedSequence(seed)
     walks = random_waypoint(grid, 2, 200.0, (1.0, 9.0), (0.0, 20.0), seed=source)
     x, y = place_uniform(grid, 10, np.random.default_rng(source))
-    found = rows_of(contacts_by_range(walks, x, y, range_m, 200.0))
+    found = rows_of(sensor_contacts_by_range(walks, x, y, range_m, 200.0))
     for subscriber in range(2):
         for time_s in np.linspace(0.0, 199.9, 40):
             _, _, here_x, here_y = slow.where(walks, subscriber, time_s)

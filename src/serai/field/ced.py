@@ -18,7 +18,7 @@ Where to find what, in the paper's order:
          B successful delivery time                     send_stored
          C queue order, drops, full queue (Fig. 5)      engine.field.queues.goes_first, send_stored, expire, forward
 
-The rules in words, with everything the paper leaves open, are in docs/field.md; each open point is a setting below.
+The rules in words, with everything the paper leaves open, are in docs/field/rules.md; each open point is a setting.
 """
 
 from typing import Literal, NamedTuple
@@ -183,7 +183,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
 
 @step
 def run_slot(field: Field, rules: Rules, slot: int) -> None:
-    """One second of the field: docs/field.md, "A slot of CED and CET", steps 1 to 4."""
+    """One second of the field: docs/field/rules.md, "A slot of CED and CET", steps 1 to 4."""
     set_clock(field, slot)
     call_next_line(field)
     expire(field)

@@ -14,7 +14,7 @@ Where to find what, in the paper's order:
            (5) placement in preorder (Fig. 4 b)         place, carry
     3.3    queue management (Figs 5, 6)                 as in CED; a returned event is the node's own from then on
 
-The rules in words, with everything the paper leaves open, are in docs/field.md; each open point is a setting below.
+The rules in words, with everything the paper leaves open, are in docs/field/rules.md; each open point is a setting.
 """
 
 from typing import Literal, NamedTuple

@@ -8,7 +8,7 @@ The baseline of both papers: CED 5 ("only allow delivery when interested subscri
     newest first, again every second          drain, send
     survival time                             expire (no limit on the delivery count)
 
-The rules in words, with everything the papers leave open, are in docs/field.md; each open point is a setting below.
+The rules in words, with everything the papers leave open, are in docs/field/rules.md; each open point is a setting.
 """
 
 from typing import Literal, NamedTuple

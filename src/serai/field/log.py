@@ -32,7 +32,7 @@ from serai.log.folder import (
 from serai.log.run import SimulatedRun
 from serai.world.grid import Grid, find_communities
 from serai.world.mobility import Tracks
-from serai.world.visits import contacts_by_cell, visits_of
+from serai.world.visits import sensor_contacts_by_cell, visits_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,7 +189,7 @@ def _tracks(tracks: Tracks) -> Columns:
 def _contacts(run: FieldRun) -> Columns:
     """Who could hear whom under the run's protocol."""
     rules, world = run.scenario.protocol, run.world
-    contacts = contacts_by_cell(
+    contacts = sensor_contacts_by_cell(
         world.visits,
         world.grid,
         world.sensor_cell,

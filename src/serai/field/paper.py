@@ -319,7 +319,7 @@ ABLATIONS: Final[tuple[Ablation, ...]] = (
     Ablation((("radio.control_costs", "true"),), _ALL),
     Ablation((("subscribers.speed_min", "0.25 m/s"),), _ALL),
 )
-"""The open points of `docs/protocols.md`, one by one, with every value that is not the default."""
+"""The open points of `docs/field/protocols.md`, one by one, with every value that is not the default."""
 
 
 def ablation_setup(ablation: Ablation, protocol: str) -> Setup:

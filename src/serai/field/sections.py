@@ -25,12 +25,12 @@ from serai.scenario.section import (
     AnyProtocol,
     AttributesOfEvents,
     Cells,
-    Clash,
     FilePath,
     RadioCosts,
     Scenario,
     Section,
     SubscriptionTexts,
+    Violation,
     misread,
 )
 
@@ -60,16 +60,16 @@ class FieldSection(Section):
         """How many cells lie one above the other."""
         return self.cells[1]
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Cells too small or too many."""
         if self.width_m / self.columns < _SMALLEST_CELL_M:
             problem = f"{self.columns:,} columns over {self.width_m:g} m would be less than 1 mm wide"
-            yield Clash(("cells", "width"), problem)
+            yield Violation(("cells", "width"), problem)
         elif self.height_m / self.rows < _SMALLEST_CELL_M:
             problem = f"{self.rows:,} rows over {self.height_m:g} m would be less than 1 mm high"
-            yield Clash(("cells", "height"), problem)
+            yield Violation(("cells", "height"), problem)
         elif self.columns * self.rows > _MOST_CELLS:
-            yield Clash(("cells",), f"at most {_MOST_CELLS:,} cells are possible")
+            yield Violation(("cells",), f"at most {_MOST_CELLS:,} cells are possible")
 
 
 class SensorSection(Section):
@@ -98,14 +98,14 @@ class SensorSection(Section):
         description="How many copies a sensor can hold; a full queue accepts nothing.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """A file without need of it, the need without a file."""
         if self.placement == "file" and self.file is None:
-            yield Clash(("placement", "file"), 'needs a file of positions; write file = "sensors.csv"')
+            yield Violation(("placement", "file"), 'needs a file of positions; write file = "sensors.csv"')
         if self.placement != "file" and self.file is not None:
-            yield Clash(("file", "placement"), 'only used with placement = "file"')
+            yield Violation(("file", "placement"), 'only used with placement = "file"')
         if self.placement == "file" and "count" in self.model_fields_set:
-            yield Clash(("count", "placement"), "leave it out: the file of positions says how many there are")
+            yield Violation(("count", "placement"), "leave it out: the file of positions says how many there are")
 
 
 class SubscriberSection(Section):
@@ -132,15 +132,15 @@ class SubscriberSection(Section):
         description='"cold": all set off at time 0, from anywhere; "steady": as if they had long been on their way.',
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Ranges the wrong way round."""
         if self.speed_min_mps > self.speed_max_mps:
             least, most = self.speed_min_mps, self.speed_max_mps
             problem = f"speed_min ({least:g} m/s) is above speed_max ({most:g} m/s)"
-            yield Clash(("speed_min", "speed_max"), problem)
+            yield Violation(("speed_min", "speed_max"), problem)
         if self.pause_min_s > self.pause_max_s:
             problem = f"pause_min ({self.pause_min_s:g} s) is above pause_max ({self.pause_max_s:g} s)"
-            yield Clash(("pause_min", "pause_max"), problem)
+            yield Violation(("pause_min", "pause_max"), problem)
 
 
 class EventSection(Section):
@@ -175,10 +175,10 @@ class SubscriptionSection(Section):
         " domain. A list gives one to each subscriber in turn.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Texts that are no subscriptions, whatever the attributes are."""
         for place, error in misread(self.where, None):
-            yield Clash((f"where.{place}",), error.message, error.position, error.width)
+            yield Violation((f"where.{place}",), error.message, error.position, error.width)
 
 
 class RadioSection(RadioCosts):
@@ -230,23 +230,23 @@ class FieldScenario(Scenario):
         description="The protocol and its settings; `serai protocols` lists them all.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
-        """What sections say against each other."""
-        yield from self._time_clashes()
+    def violations(self) -> Iterator[Violation]:
+        """Constraints between sections that are violated."""
+        yield from self._time_violations()
         for place, error in misread(self.subscriptions.where, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
-            yield Clash(keys, error.message, error.position, error.width)
+            yield Violation(keys, error.message, error.position, error.width)
 
-    def _time_clashes(self) -> Iterator[Clash]:
+    def _time_violations(self) -> Iterator[Violation]:
         quiet, duration = self.events.quiet_s, self.duration_s
         if quiet > duration:
             problem = f"quiet ({quiet:g} s) is longer than the run ({duration} s)"
-            yield Clash(("events.quiet", "duration"), problem)
+            yield Violation(("events.quiet", "duration"), problem)
         expected = self.sensors.count * max(0.0, duration - quiet) / self.events.interval_s
         if expected > _MOST_EVENTS:
             keys = ("events.interval", "sensors.count", "duration", "events.quiet")
             problem = f"about {expected:.1g} events would be born; at most {_MOST_EVENTS:,} are possible"
-            yield Clash(keys, problem)
+            yield Violation(keys, problem)
 
     def in_one_line(self) -> str:
         """What stands where, who walks, for how long."""

@@ -18,7 +18,7 @@ from serai.core.content import count_interested, matches
 from serai.core.jit import announced_compilation, engine, rule, step
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers
-from serai.world.visits import community_contacts, contacts_by_cell, order_of_rows
+from serai.world.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
 
 _MOST_IN_REACH = 9  # communities around a cell: no more than there are cells
 
@@ -30,7 +30,7 @@ class Ceiling(NamedTuple):
     mean_delay_s: float
 
 
-class _Meetings(NamedTuple):
+class _Contacts(NamedTuple):
     """Contacts of subscribers with sensors or communities, by (subscriber, node, start)."""
 
     subscriber: Numbers
@@ -64,21 +64,21 @@ def ceilings(world: World, lifetime_s: float, slots: int, silent_while_pausing: 
         for column in (world.event_time_s, world.event_values, world.low, world.high)
     )
     content = _Content(born_s, float(lifetime_s), values, low, high)
-    sensors = contacts_by_cell(
+    sensors = sensor_contacts_by_cell(
         world.visits, world.grid, world.sensor_cell, slots, silent_while_pausing=silent_while_pausing
     )
     groups = community_contacts(
         world.visits, world.grid, world.sensor_cell, world.communities, slots, silent_while_pausing
     )
-    direct = _Meetings(
+    direct = _Contacts(
         sensors.subscriber, sensors.sensor, sensors.start_s.astype(np.int32), sensors.end_s.astype(np.int32)
     )
     home = world.communities.of_sensor[world.event_sensor]
     with announced_compilation("ceiling"):
         tallies = {
-            "direct": _tally_meetings(direct, world.event_sensor, content),
-            "community": _tally_meetings(_Meetings(*groups), home, content),
-            "epidemic": _tally_epidemic(_Meetings(*groups), home, content, slots),
+            "direct": _tally_contacts(direct, world.event_sensor, content),
+            "community": _tally_contacts(_Contacts(*groups), home, content),
+            "epidemic": _tally_epidemic(_Contacts(*groups), home, content, slots),
         }
     wanted = int(count_interested(content.values, content.low, content.high).sum())
     return {name: _ceiling(tally, content.born_s, wanted) for name, tally in tallies.items()}
@@ -99,37 +99,37 @@ def _new_tally(events: int) -> _Tally:
     return _Tally(np.zeros(events, np.int64), np.zeros(events, np.int64))
 
 
-# ---- direct and community: the first meeting at or after birth
+# ---- direct and community: the first contact at or after birth
 
 
-def _tally_meetings(found: _Meetings, home: Numbers, content: _Content) -> _Tally:
+def _tally_contacts(found: _Contacts, home: Numbers, content: _Content) -> _Tally:
     """Who could get what, if each event waits at its node `home[event]` to be met."""
     order = order_of_rows(found.subscriber, found.node, found.start)
-    meetings = _Meetings(*(column[order] for column in found))
+    contacts = _Contacts(*(column[order] for column in found))
     by_home = np.argsort(home, kind="stable")
     nodes = 1 + max(int(home.max(initial=-1)), int(found.node.max(initial=-1)))
     first_event = np.searchsorted(home[by_home], np.arange(nodes + 1))
     sorted_content = content._replace(born_s=content.born_s[by_home], values=content.values[by_home])
     sorted_tally, tally = _new_tally(home.size), _new_tally(home.size)
-    _meet(meetings, first_event, sorted_content, sorted_tally)
+    _meet(contacts, first_event, sorted_content, sorted_tally)
     for column, sorted_column in zip(tally, sorted_tally, strict=True):
         column[by_home] = sorted_column
     return tally
 
 
 @engine
-def _meet(meetings: _Meetings, first_event: NDArray[np.int64], content: _Content, tally: _Tally) -> None:
-    """Give each subscriber at each meeting with a node what was born there since their last meeting."""
+def _meet(contacts: _Contacts, first_event: NDArray[np.int64], content: _Content, tally: _Tally) -> None:
+    """Give each subscriber at each contact with a node what was born there since their last contact."""
     event = 0
-    for row in range(meetings.node.size):
-        subscriber, node = meetings.subscriber[row], meetings.node[row]
-        if row == 0 or meetings.node[row - 1] != node or meetings.subscriber[row - 1] != subscriber:
+    for row in range(contacts.node.size):
+        subscriber, node = contacts.subscriber[row], contacts.node[row]
+        if row == 0 or contacts.node[row - 1] != node or contacts.subscriber[row - 1] != subscriber:
             event = first_event[node]
         end = first_event[node + 1]
         # A second more than the lifetime: who is too old is decided by `_is_served` alone.
-        event = _first_born_after(meetings.start[row] - content.lifetime_s - 1.0, event, end, content.born_s)
-        while event < end and content.born_s[event] <= meetings.end[row] - 1:
-            slot = max(math.ceil(content.born_s[event]), meetings.start[row])
+        event = _first_born_after(contacts.start[row] - content.lifetime_s - 1.0, event, end, content.born_s)
+        while event < end and content.born_s[event] <= contacts.end[row] - 1:
+            slot = max(math.ceil(content.born_s[event]), contacts.start[row])
             if _is_served(event, subscriber, slot, content):
                 tally.possible[event] += 1
                 tally.arrival_slots[event] += slot
@@ -159,7 +159,7 @@ def _is_served(event: int, subscriber: int, slot: int, content: _Content) -> boo
 
 
 class _Timetable(NamedTuple):
-    """What happens when: rows of meetings that start or end in slot t stand from at[t] to at[t + 1]."""
+    """What happens when: rows of contacts that start or end in slot t stand from at[t] to at[t + 1]."""
 
     starting: NDArray[np.int64]
     starting_at: NDArray[np.int64]
@@ -201,25 +201,25 @@ class _Reach(NamedTuple):
     counts: _Counts
 
 
-def _tally_epidemic(meetings: _Meetings, home: Numbers, content: _Content, slots: int) -> _Tally:
+def _tally_epidemic(contacts: _Contacts, home: Numbers, content: _Content, slots: int) -> _Tally:
     """Who could get what, if whoever meets a community shares with it all that both know."""
     subscribers = len(content.low)
-    communities = 1 + max(int(home.max(initial=-1)), int(meetings.node.max(initial=-1)))
+    communities = 1 + max(int(home.max(initial=-1)), int(contacts.node.max(initial=-1)))
     tally = _new_tally(home.size)
     reach = _nobody_in_reach(communities, subscribers, slots)
-    _look_back(meetings, _timetable(meetings, content, slots), home, content, slots, reach, tally)
+    _look_back(contacts, _timetable(contacts, content, slots), home, content, slots, reach, tally)
     return tally
 
 
-def _timetable(meetings: _Meetings, content: _Content, slots: int) -> _Timetable:
-    """Sort meetings and births by slot."""
+def _timetable(contacts: _Contacts, content: _Content, slots: int) -> _Timetable:
+    """Sort contacts and births by slot."""
     every_slot = np.arange(slots + 2)
-    starting, ending = np.argsort(meetings.start), np.argsort(meetings.end)
+    starting, ending = np.argsort(contacts.start), np.argsort(contacts.end)
     return _Timetable(
         starting,
-        np.searchsorted(meetings.start[starting], every_slot),
+        np.searchsorted(contacts.start[starting], every_slot),
         ending,
-        np.searchsorted(meetings.end[ending], every_slot),
+        np.searchsorted(contacts.end[ending], every_slot),
         np.searchsorted(np.ceil(content.born_s), every_slot),
     )
 
@@ -248,7 +248,7 @@ def _nobody_in_reach(communities: int, subscribers: int, slots: int) -> _Reach:
 
 @engine
 def _look_back(
-    meetings: _Meetings,
+    contacts: _Contacts,
     table: _Timetable,
     home: Numbers,
     content: _Content,
@@ -258,11 +258,11 @@ def _look_back(
 ) -> None:
     """From the last slot to the first: who comes within reach and who no longer is, then what is born."""
     for slot in range(slots - 1, -1, -1):
-        # Going back in time a meeting appears where it ends and is gone before it starts.
+        # Going back in time a contact appears where it ends and is gone before it starts.
         new = table.ending[table.ending_at[slot + 1] : table.ending_at[slot + 2]]
         gone = table.starting[table.starting_at[slot + 1] : table.starting_at[slot + 2]]
         if new.size + gone.size > 0:
-            _change(meetings, new, gone, slot, reach)
+            _change(contacts, new, gone, slot, reach)
         for event in range(table.born_at[slot], table.born_at[slot + 1]):
             _spread(event, home[event], slot, slots, content, reach, tally)
 
@@ -283,21 +283,21 @@ def _spread(event: int, community: int, slot: int, slots: int, content: _Content
 
 
 @rule
-def _change(meetings: _Meetings, new: NDArray[np.int64], gone: NDArray[np.int64], slot: int, reach: _Reach) -> None:
+def _change(contacts: _Contacts, new: NDArray[np.int64], gone: NDArray[np.int64], slot: int, reach: _Reach) -> None:
     """Go back from the slot after `slot` to `slot`: settle what was connected then, and regroup the nodes."""
     communities, before = reach.first_seat.size, reach.counts.searches[0]
     for row in gone:  # whoever stays connected is settled later
-        _settle(meetings.node[row], before, slot + 1, reach)
+        _settle(contacts.node[row], before, slot + 1, reach)
     for row in gone:
-        _leave_seat(meetings.subscriber[row], meetings.node[row], reach)
+        _leave_seat(contacts.subscriber[row], contacts.node[row], reach)
     for row in new:
-        _take_seat(meetings.subscriber[row], meetings.node[row], reach)
+        _take_seat(contacts.subscriber[row], contacts.node[row], reach)
     before = reach.counts.searches[0]
     for row in new:
-        _regroup(meetings.node[row], before, reach)
+        _regroup(contacts.node[row], before, reach)
     for row in gone:
-        _regroup(meetings.node[row], before, reach)
-        _regroup(communities + meetings.subscriber[row], before, reach)
+        _regroup(contacts.node[row], before, reach)
+        _regroup(communities + contacts.subscriber[row], before, reach)
     while reach.counts.old_rows[0] > 0:
         reach.counts.old_rows[0] -= 1
         reach.free_rows[reach.counts.free_rows[0]] = reach.old_rows[reach.counts.old_rows[0]]

@@ -10,7 +10,7 @@ The text (seed text 004) and where it stands here:
     5, send until the queue is empty or the contact breaks  replication
     6, pro-active distribution                              what passes the filters goes to anybody
 
-The rules in words, with everything the text leaves open, are in docs/dpsp.md; each open point is a setting below.
+The rules in words, with all that the text leaves open, are in docs/opportunistic/dpsp.md; each open point is a setting.
 """
 
 import math

@@ -18,7 +18,7 @@ from serai.opportunistic.sections import ContactRadioSection
 from serai.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
 from serai.traces.messages import Messages, read_messages
 from serai.traces.names import NodeNames
-from serai.world.contacts import meetings_by_range
+from serai.world.contacts import contacts_by_range
 
 _BUNDLES = 1000  # about how many an imported scenario publishes
 _LIFETIMES = 10  # of a bundle, in a run
@@ -111,13 +111,13 @@ def _found_trace(
     begin_s = _begin_s(trace)
     gap_s, gaps, positions, origin = 0.0, 0, 0, ""
     if isinstance(trace, ContactTrace):
-        contacts = trace.meetings.a.size
+        contacts = trace.contacts.a.size
     else:
         positions, origin = trace.tracks.time_s.size, trace.origin
         gap_s = 0.0 if trace.stays else float(math.ceil(trace.usual_gap_s))
         gaps = int((trace.apart_s > gap_s).sum()) if gap_s else 0
         journeys = trace.journeys(begin_s, gap_s or math.inf)
-        contacts = meetings_by_range(journeys, range_m, max(trace.end_s - begin_s, 1.0)).a.size
+        contacts = contacts_by_range(journeys, range_m, max(trace.end_s - begin_s, 1.0)).a.size
     return FoundTrace(
         file=str(file),
         format=trace.format,
@@ -133,7 +133,7 @@ def _found_trace(
         gap_s=gap_s,
         gaps=gaps,
         origin=origin,
-        noticed=tuple(str(oddity) for oddity in trace.oddities),
+        noticed=tuple(str(warning) for warning in trace.warnings),
         messages=messages,
     )
 
@@ -151,7 +151,7 @@ def _found_messages(file: Path, messages: Messages, trace: ContactTrace | TrackT
         if name:
             nodes.number(name, file)
     directed = sum(1 for target in messages.target if target)
-    noticed = tuple(str(oddity) for oddity in messages.oddities)
+    noticed = tuple(str(warning) for warning in messages.warnings)
     return FoundMessages(str(file), len(messages.source), directed, len(nodes.names) - len(trace.names), noticed)
 
 

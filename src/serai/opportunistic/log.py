@@ -24,7 +24,7 @@ from serai.opportunistic.engine.setup import records
 from serai.opportunistic.engine.state import DROP, DROPS, TRANSFER, TRANSFERS, Outcome, Records
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, ContactWorld, Published, Subscriptions, Wanted
-from serai.world.contacts import Meetings
+from serai.world.contacts import Contacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ def _tables_of(run: OpportunisticRun) -> dict[str, pa.Table]:
 
     columns: dict[str, Columns] = {
         "nodes": _nodes(run),
-        "contacts": run.world.meetings._asdict(),
+        "contacts": run.world.contacts._asdict(),
         "channels": {
             "channel": np.arange(len(run.published.channels), dtype=np.int32),
             "name": list(run.published.channels),
@@ -180,7 +180,7 @@ def _world_from(tables: Mapping[str, pa.Table]) -> ContactWorld:
     return ContactWorld(
         nodes=len(tables["nodes"]),
         channels=len(tables["channels"]),
-        meetings=Meetings(
+        contacts=Contacts(
             *(array(contacts, end, np.int32) for end in ("a", "b")),
             *(array(contacts, time, np.float64) for time in ("up_s", "down_s")),
         ),

@@ -1,7 +1,7 @@
 """What all routers of opportunistic networks share: settings, and the rules that are not one protocol's own.
 
 A rule is a pure function of numbers. The kernel (`serai.opportunistic.engine.loop`) and the router that a live node
-drives (`serai.opportunistic.router.router`) ask the same rules; docs/dpsp.md has them in words.
+drives (`serai.opportunistic.router.router`) ask the same rules; docs/opportunistic/dpsp.md has them in words.
 """
 
 import math

@@ -18,11 +18,11 @@ from serai.scenario.section import (
     AnyProtocol,
     AttributesOfEvents,
     Cells,
-    Clash,
     FilePath,
     Scenario,
     Section,
     SubscriptionTexts,
+    Violation,
     misread,
 )
 
@@ -54,14 +54,14 @@ class ContactSection(Section):
         " always on its way from one to the next.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """A file without need of it, the need without a file."""
         if self.source == "trace" and self.file is None:
-            yield Clash(("source", "file"), 'needs the file of the trace; write file = "contacts.txt"')
+            yield Violation(("source", "file"), 'needs the file of the trace; write file = "contacts.txt"')
         if self.source == "movement":
             for key in ("file", "format", "begin", "gap"):
                 if {key, f"{key}_s"} & self.model_fields_set:
-                    yield Clash((key, "source"), 'only used with source = "trace"')
+                    yield Violation((key, "source"), 'only used with source = "trace"')
 
 
 class MovementSection(Section):
@@ -105,14 +105,18 @@ class MovementSection(Section):
     )
     home_share: float = Field(0.8, ge=0, le=1, description="Community: how often a leg leads home.")
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Ranges the wrong way round."""
         for name, unit in (("speed", "mps"), ("pause", "s"), ("leg", "m")):
             least, most = (getattr(self, f"{name}_{end}_{unit}") for end in ("min", "max"))
             if least > most:
-                yield Clash((f"{name}_min", f"{name}_max"), f"{name}_min ({least:g}) is above {name}_max ({most:g})")
+                yield Violation(
+                    (f"{name}_min", f"{name}_max"), f"{name}_min ({least:g}) is above {name}_max ({most:g})"
+                )
         if self.model == "levy-walk" and self.pause_min_s == 0 < self.pause_max_s:
-            yield Clash(("pause_min", "model"), "a Levy walk needs a pause_min above 0: its pauses follow a power law")
+            yield Violation(
+                ("pause_min", "model"), "a Levy walk needs a pause_min above 0: its pauses follow a power law"
+            )
 
 
 class NodeSection(Section):
@@ -164,10 +168,10 @@ class ChannelSection(Section):
     activity: float = Field(0.0, ge=0, le=10, description="The same for how often something is published on a channel.")
     each: int = Field(8, ge=1, description="How many channels each sink subscribes to.")
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """More subscriptions than channels."""
         if self.each > self.count:
-            yield Clash(("each", "count"), f"there are only {self.count} channels to subscribe to")
+            yield Violation(("each", "count"), f"there are only {self.count} channels to subscribe to")
 
 
 class BundleSection(Section):
@@ -196,11 +200,11 @@ class BundleSection(Section):
         " messages, or CSV.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Sizes the wrong way round."""
         if self.size_min_bytes > self.size_max_bytes:
             problem = f"size_min ({self.size_min_bytes:,} byte) is above size_max ({self.size_max_bytes:,} byte)"
-            yield Clash(("size_min", "size_max"), problem)
+            yield Violation(("size_min", "size_max"), problem)
 
 
 class InterestSection(Section):
@@ -221,12 +225,12 @@ class InterestSection(Section):
         " each sink in turn.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Texts that are no subscriptions, whatever the attributes are; two sources of subscriptions."""
         for place, error in misread(self.where or (), None):
-            yield Clash((f"where.{place}",), error.message, error.position, error.width)
+            yield Violation((f"where.{place}",), error.message, error.position, error.width)
         if self.where is not None and self.file is not None:
-            yield Clash(("where", "file"), "either ranges or a file of subscriptions, not both")
+            yield Violation(("where", "file"), "either ranges or a file of subscriptions, not both")
 
 
 class ContentSection(Section):
@@ -244,10 +248,10 @@ class ContentSection(Section):
         " channel, that its range touches.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Too many channels."""
         if self.cells ** len(self.attributes) > _MOST_CHANNELS:
-            yield Clash(("cells", "attributes"), f"more than {_MOST_CHANNELS:,} channels; use fewer cells")
+            yield Violation(("cells", "attributes"), f"more than {_MOST_CHANNELS:,} channels; use fewer cells")
 
 
 class OpportunisticScenario(Scenario):
@@ -282,39 +286,41 @@ class OpportunisticScenario(Scenario):
         description="The protocol and its settings; `serai protocols` lists them all.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
-        """What sections say against each other."""
-        yield from self._trace_clashes()
-        yield from self._content_clashes()
+    def violations(self) -> Iterator[Violation]:
+        """Constraints between sections that are violated."""
+        yield from self._trace_violations()
+        yield from self._content_violations()
         quiet_s, duration_s = self.bundles.quiet_s, self.duration_s
         if quiet_s >= duration_s:
             problem = f"quiet ({quiet_s:g} s) is as long as the run ({duration_s:g} s): nothing would be published"
-            yield Clash(("bundles.quiet", "duration"), problem)
+            yield Violation(("bundles.quiet", "duration"), problem)
         if self.bundles.file is None and (duration_s - quiet_s) / self.bundles.interval_s > _MOST_BUNDLES:
             keys = ("bundles.interval", "duration", "bundles.quiet")
-            yield Clash(keys, f"more than {_MOST_BUNDLES:,} bundles would be published; use a longer interval")
+            yield Violation(keys, f"more than {_MOST_BUNDLES:,} bundles would be published; use a longer interval")
 
-    def _content_clashes(self) -> Iterator[Clash]:
+    def _content_violations(self) -> Iterator[Violation]:
         if self.subscriptions.where is None:
             if self.events.model_fields_set:
-                yield Clash(("events", "subscriptions.where"), "only used with ranges: subscriptions.where is not set")
+                yield Violation(
+                    ("events", "subscriptions.where"), "only used with ranges: subscriptions.where is not set"
+                )
             return
         if self.bundles.file is not None:
-            yield Clash(
+            yield Violation(
                 ("subscriptions.where", "bundles.file"), "a file of bundles has channels, so ranges match nothing"
             )
         for place, error in misread(self.subscriptions.where, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
-            yield Clash(keys, error.message, error.position, error.width)
+            yield Violation(keys, error.message, error.position, error.width)
 
-    def _trace_clashes(self) -> Iterator[Clash]:
+    def _trace_violations(self) -> Iterator[Violation]:
         traced = self.contacts.source == "trace"
         if traced and "count" in self.nodes.model_fields_set:
-            yield Clash(("nodes.count", "contacts.source"), "leave it out: the trace says how many nodes there are")
+            yield Violation(("nodes.count", "contacts.source"), "leave it out: the trace says how many nodes there are")
         for role in ("sources", "sinks"):
             number = getattr(self.nodes, role)
             if not traced and number is not None and number > self.nodes.count:
-                yield Clash((f"nodes.{role}", "nodes.count"), f"there are only {self.nodes.count} nodes")
+                yield Violation((f"nodes.{role}", "nodes.count"), f"there are only {self.nodes.count} nodes")
 
     def in_one_line(self) -> str:
         """Who moves how or which trace it is, for how long."""

@@ -19,7 +19,7 @@ from serai.opportunistic.workload import publications, subscriptions_of
 from serai.opportunistic.world import ContactWorld
 from serai.traces import ContactTrace, TrackTrace, read_trace
 from serai.traces.names import NodeNames
-from serai.world.contacts import Journeys, Meetings, at_ticks, in_order, meetings_by_range
+from serai.world.contacts import Contacts, Journeys, at_ticks, contacts_by_range, in_order
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
 from serai.world.walks import Walk, walk
@@ -30,7 +30,7 @@ _TRACES_KEPT = 2  # in memory, for the next seed
 
 def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, full_log: bool = False) -> OpportunisticRun:
     """Run a protocol of opportunistic networks for the scenario's duration."""
-    nodes, meetings = find_meetings(scenario, seed)
+    nodes, contacts = find_contacts(scenario, seed)
     published = publications(scenario, nodes, seed)
     wanted = subscriptions_of(scenario, nodes, published, seed)
     carries = np.ones(len(nodes.names), bool)
@@ -39,7 +39,7 @@ def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, full_log:
     world = ContactWorld(
         nodes=len(nodes.names),
         channels=len(published.channels),
-        meetings=meetings,
+        contacts=contacts,
         bundles=published.bundles,
         subscriptions=wanted.subscriptions,
         carries=carries,
@@ -68,7 +68,7 @@ def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Med
 # ---- who meets whom
 
 
-def find_meetings(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames, Meetings]:
+def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames, Contacts]:
     """The nodes, and who of them meets whom in the time of the run."""
     if scenario.contacts.source == "movement":
         names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
@@ -82,7 +82,7 @@ def find_meetings(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames
         )
     names = NodeNames(trace.names, growing=True)
     if isinstance(trace, ContactTrace):
-        return names, _in_the_run(trace.meetings, scenario.contacts.begin_s, scenario.duration_s)
+        return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s)
     return names, _by_range(scenario, trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf))
 
 
@@ -98,24 +98,24 @@ def move(scenario: OpportunisticScenario, seed: int) -> Tracks:
     return walk(grid, count, scenario.duration_s, chosen, seed=own)
 
 
-def _by_range(scenario: OpportunisticScenario, journeys: Journeys) -> Meetings:
+def _by_range(scenario: OpportunisticScenario, journeys: Journeys) -> Contacts:
     """Contacts by radio range, seen at ticks if the scenario says so."""
-    meetings = meetings_by_range(journeys, scenario.radio.range_m, scenario.duration_s)
-    return at_ticks(meetings, scenario.step_s, scenario.duration_s) if scenario.step_s else meetings
+    contacts = contacts_by_range(journeys, scenario.radio.range_m, scenario.duration_s)
+    return at_ticks(contacts, scenario.step_s, scenario.duration_s) if scenario.step_s else contacts
 
 
-def _in_the_run(meetings: Meetings, begin_s: float, duration_s: float) -> Meetings:
+def _in_the_run(contacts: Contacts, begin_s: float, duration_s: float) -> Contacts:
     """The contacts from `begin_s` on for the duration of the run, time 0 at its beginning."""
-    up_s, down_s = meetings.up_s - begin_s, meetings.down_s - begin_s
+    up_s, down_s = contacts.up_s - begin_s, contacts.down_s - begin_s
     inside = ((down_s > 0) | (up_s >= 0)) & (up_s < duration_s)
-    cut = Meetings(meetings.a, meetings.b, np.maximum(up_s, 0.0), np.minimum(down_s, duration_s))
+    cut = Contacts(contacts.a, contacts.b, np.maximum(up_s, 0.0), np.minimum(down_s, duration_s))
     return in_order(cut.at(inside))
 
 
 def _trace(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:
     """The scenario's trace, read once for many seeds."""
     file = scenario.contacts.file
-    assert file is not None  # a clash otherwise
+    assert file is not None  # the section refuses it otherwise
     try:
         status = file.stat()
     except OSError as error:

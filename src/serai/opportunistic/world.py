@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
-from serai.world.contacts import Meetings
+from serai.world.contacts import Contacts
 from serai.world.grid import Floats, Numbers
 
 
@@ -34,7 +34,7 @@ class ContactWorld(NamedTuple):
 
     nodes: int
     channels: int
-    meetings: Meetings
+    contacts: Contacts
     bundles: Bundles
     subscriptions: Subscriptions
     carries: NDArray[np.bool_]  # of each node: whether it takes bundles that it has not subscribed to
@@ -62,7 +62,7 @@ class Wanted(NamedTuple):
 
 def check(world: ContactWorld) -> None:
     """Complain about a world that no run can be based on."""
-    a, b, up_s, down_s = world.meetings
+    a, b, up_s, down_s = world.contacts
     nodes = np.concatenate((a, b, world.bundles.source, world.subscriptions.node))
     if nodes.size and not (nodes.min() >= 0 and nodes.max() < world.nodes):
         raise BadInput(f"node {nodes.max()}: there are only {world.nodes} nodes, numbered from 0")

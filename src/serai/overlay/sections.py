@@ -15,12 +15,12 @@ from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
     AnyProtocol,
     AttributesOfEvents,
-    Clash,
     FilePath,
     RadioCosts,
     Scenario,
     Section,
     SubscriptionTexts,
+    Violation,
     misread,
 )
 
@@ -59,15 +59,15 @@ class NodeSection(Section):
         False, description="Whether to go on with the largest part of a network that is not connected."
     )
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """A file without need of it, the need without a file."""
         from_file = self.placement in ("file", "links")
         if from_file and self.file is None:
-            yield Clash(("placement", "file"), f'needs a file; write file = "{self.placement}.csv"')
+            yield Violation(("placement", "file"), f'needs a file; write file = "{self.placement}.csv"')
         if not from_file and self.file is not None:
-            yield Clash(("file", "placement"), 'only used with placement = "file" or "links"')
+            yield Violation(("file", "placement"), 'only used with placement = "file" or "links"')
         if from_file and "count" in self.model_fields_set:
-            yield Clash(("count", "placement"), "leave it out: the file says how many there are")
+            yield Violation(("count", "placement"), "leave it out: the file says how many there are")
 
 
 def _names(value: object) -> object:
@@ -99,16 +99,16 @@ class RootSection(Section):
         WithJsonSchema({"type": "array", "items": {"type": "string"}}),
     ] = Field((), description='The names of the roots for placement = "given"; the first `count` of them are used.')
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Names without need of them, too few of them, one twice; a spacing without an edge."""
         if self.placement == "given" and len(self.nodes) < self.count:
-            yield Clash(("nodes", "count"), f"{len(self.nodes)} names for {self.count} roots")
+            yield Violation(("nodes", "count"), f"{len(self.nodes)} names for {self.count} roots")
         if self.placement != "given" and self.nodes:
-            yield Clash(("nodes", "placement"), 'only used with placement = "given"')
+            yield Violation(("nodes", "placement"), 'only used with placement = "given"')
         if twice := sorted({name for name in self.nodes if self.nodes.count(name) > 1}):
-            yield Clash(("nodes",), f"named twice: {', '.join(twice)}")
+            yield Violation(("nodes",), f"named twice: {', '.join(twice)}")
         if self.placement != "edge" and self.spacing_m is not None:
-            yield Clash(("spacing", "placement"), 'only used with placement = "edge"')
+            yield Violation(("spacing", "placement"), 'only used with placement = "edge"')
 
 
 class OverlayEventSection(Section):
@@ -140,10 +140,10 @@ class OverlaySubscriptionSection(Section):
     )
     size_bits: Bits = Field(250, ge=1, le=1_000_000_000, alias="size", description="Size of a subscription on the air.")
 
-    def clashes(self) -> Iterator[Clash]:
+    def violations(self) -> Iterator[Violation]:
         """Texts that are no subscriptions, whatever the attributes are."""
         for place, error in misread(self.where or (), None):
-            yield Clash((f"where.{place}",), error.message, error.position, error.width)
+            yield Violation((f"where.{place}",), error.message, error.position, error.width)
 
 
 class FailureSection(Section):
@@ -195,34 +195,34 @@ class OverlayScenario(Scenario):
         description="The protocol and its settings; `serai protocols` lists them all.",
     )
 
-    def clashes(self) -> Iterator[Clash]:
-        """What sections say against each other."""
-        yield from self._root_clashes()
-        yield from self._subscription_clashes()
+    def violations(self) -> Iterator[Violation]:
+        """Constraints between sections that are violated."""
+        yield from self._root_violations()
+        yield from self._subscription_violations()
         attributes, bits = len(self.events.attributes), self.protocol.attribute_bits
         if attributes * bits > _MOST_BITS:
             problem = f"{attributes} attributes of {bits} bits are {attributes * bits} bits; at most {_MOST_BITS} fit"
-            yield Clash(("protocol.attribute_bits", "events.attributes"), problem)
+            yield Violation(("protocol.attribute_bits", "events.attributes"), problem)
 
-    def _root_clashes(self) -> Iterator[Clash]:
+    def _root_violations(self) -> Iterator[Violation]:
         if self.nodes.file is None and self.roots.count > self.nodes.count:
             problem = f"{self.roots.count} roots, but there are only {self.nodes.count} nodes"
-            yield Clash(("roots.count", "nodes.count"), problem)
+            yield Violation(("roots.count", "nodes.count"), problem)
         if self.nodes.placement == "links" and self.roots.placement == "edge":
-            yield Clash(("roots.placement", "nodes.placement"), "nodes of a file of links stand nowhere")
+            yield Violation(("roots.placement", "nodes.placement"), "nodes of a file of links stand nowhere")
 
-    def _subscription_clashes(self) -> Iterator[Clash]:
+    def _subscription_violations(self) -> Iterator[Violation]:
         attributes = self.events.attributes
         where = self.subscriptions.where or ()
         misreadings = list(misread(where, attributes))
         for place, error in misreadings:
             keys = (f"subscriptions.where.{place}", "events.attributes")
-            yield Clash(keys, error.message, error.position, error.width)
+            yield Violation(keys, error.message, error.position, error.width)
         for place in sorted(set(range(len(where))) - {place for place, _ in misreadings}):
             for attribute in _missed(where[place], attributes):
                 domain = f"{attribute.low:g} .. {attribute.high:g}"
                 problem = f"can match nothing: the domain of {attribute.name} is {domain}"
-                yield Clash((f"subscriptions.where.{place}", "events.attributes"), problem)
+                yield Violation((f"subscriptions.where.{place}", "events.attributes"), problem)
 
     def in_one_line(self) -> str:
         """How many nodes and trees, queries and events."""

@@ -14,7 +14,7 @@ Where to find what, in the paper's order:
            Algorithm 3.1, subscription routing          the same, for each string of the query; is_split
 
 Both algorithms lose most events as they are printed (`routing = "as-printed"` shows it). The corrected reading, why it
-ends and why nothing is lost, is in docs/tinymq.md; each open point is a setting below.
+ends and why nothing is lost, is in docs/overlay/tinymq.md; each open point is a setting below.
 
 A string has `bits` = (attributes) x (bits an attribute) <= 63 bits, its first bit the most significant one. A key is
 (head, length, depth): `head` is the key's first `bits` bits, zeros behind it if it is shorter; `length` is the whole
@@ -81,8 +81,8 @@ class OverlaySettings(BaseModel):
             problem = (
                 'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
             )
-            clash = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
-            error = PydanticCustomError("clash", "{problem}", clash)
+            violation = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
+            error = PydanticCustomError("violation", "{problem}", violation)
             lines = [InitErrorDetails(type=error, loc=("query_trees",), input=self.query_trees)]
             raise ValidationError.from_exception_data(type(self).__name__, lines)
         return self

@@ -116,7 +116,7 @@ def _take_out(rest: dict[str, Any], complaint: _Complaint, removed: set[KeyPath]
     before = len(removed)
     for path in complaint.involved:
         path = tuple(takewhile(lambda part: isinstance(part, str), path))  # an array goes as a whole
-        while complaint.kind != "clash" and path and not _is_in(rest, path):
+        while complaint.kind != "violation" and path and not _is_in(rest, path):
             removed.add(path)  # a missing value: the table goes that it is missing from
             path = path[:-1]
         if path and _is_in(rest, path):
@@ -143,9 +143,9 @@ class _Complaint:
         if location[0] == "protocol" and location[1:2] and location[1] in list(catalogue.protocols):
             location = (*location[:1], *location[2:])  # inside the settings the validator names their protocol, too
         self.path = self._written(location)
-        clashing = [tuple(key.split(".")) for key in self.context.get("keys", ())]
-        table = location[: len(location) - len(clashing[0])] if clashing else ()
-        self.involved = [self.path] + [self._written((*table, *keys)) for keys in clashing[1:]]
+        conflicting = [tuple(key.split(".")) for key in self.context.get("keys", ())]
+        table = location[: len(location) - len(conflicting[0])] if conflicting else ()
+        self.involved = [self.path] + [self._written((*table, *keys)) for keys in conflicting[1:]]
 
     def _written(self, location: tuple[int | str, ...]) -> KeyPath:
         """The location as it is in the data, where a single value may stand for a list."""
@@ -164,8 +164,8 @@ class _Complaint:
 
     def problem(self, sources: Sources) -> Problem:
         """What the user reads."""
-        if self.kind == "clash":
-            return self._clash(sources)
+        if self.kind == "violation":
+            return self._violation(sources)
         if self.kind == "extra_forbidden":
             return sources.problem(self.path, unknown_key(self.path, self.data, self.catalogue), at_key=True)
         if self.path == ("protocol",):
@@ -175,8 +175,8 @@ class _Complaint:
         known = known_keys(self.catalogue.described_by(self.data))
         return sources.problem(self.path, in_words(self.kind, self.said, self.context, self.path, self.data, known))
 
-    def _clash(self, sources: Sources) -> Problem:
-        """Points at the first of the clashing keys that the user wrote, rather than at a default."""
+    def _violation(self, sources: Sources) -> Problem:
+        """Points at the first of the conflicting keys that the user wrote, rather than at a default."""
         shown = next((path for path in self.involved if sources.has(path)), self.path)
         offset, width = self.context["offset"], self.context["width"]
         part = (offset, width) if offset is not None and shown == self.path else None

@@ -1,7 +1,7 @@
 """What all scenarios share: validated tables, problems between values, the protocol and its settings.
 
 The TOML key is the field's alias, or its name where that has no unit. Whatever can be wrong inside one value
-is said by its type; whatever is wrong between values is a `Clash`.
+is said by its type; whatever is wrong between values is a constraint violation (`Violation`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ DEFAULT_PROTOCOL = "ced"
 _MOST_ATTRIBUTES = 16
 
 
-class Clash(NamedTuple):
-    """Values that cannot stand together: the keys, the one to point at first, and what is wrong."""
+class Violation(NamedTuple):
+    """A constraint violation, values that cannot stand together: the keys, the one to point at first, and why."""
 
     keys: tuple[str, ...]
     problem: str
@@ -47,15 +47,15 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    def clashes(self) -> Iterator[Clash]:
-        """What is wrong between values that are each fine."""
+    def violations(self) -> Iterator[Violation]:
+        """The constraints between values, each of them fine by itself, that are violated."""
         yield from ()
 
     @model_validator(mode="after")
     def _stands_together(self) -> Self:
         problems = [
-            (tuple(clash.keys[0].split(".")), PydanticCustomError("clash", "{problem}", clash._asdict()))
-            for clash in self.clashes()
+            (tuple(violation.keys[0].split(".")), PydanticCustomError("violation", "{problem}", violation._asdict()))
+            for violation in self.violations()
         ]
         raise_all(type(self).__name__, problems)
         return self

@@ -166,9 +166,9 @@ class _TraceTable(_Table):
 
 def _contacts(trace: ContactTrace) -> dict[str, Any]:
     names = pa.array(trace.names, pa.string())
-    meetings = trace.meetings
-    a, b = names.take(pa.array(meetings.a)), names.take(pa.array(meetings.b))
-    return {"a": a, "b": b, "start_s": meetings.up_s, "end_s": meetings.down_s}
+    contacts = trace.contacts
+    a, b = names.take(pa.array(contacts.a)), names.take(pa.array(contacts.b))
+    return {"a": a, "b": b, "start_s": contacts.up_s, "end_s": contacts.down_s}
 
 
 def _points(trace: TrackTrace) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from serai.core.errors import BadInput, did_you_mean
 from serai.traces.contacts import ContactTrace, read_crawdad, read_one_contacts
 from serai.traces.movebank import read_movebank
 from serai.traces.movement import read_bonnmotion, read_ns2, read_one_movement
-from serai.traces.notes import Oddity
 from serai.traces.tracks import TrackTrace
+from serai.traces.warnings import ParseWarning
 from serai.traces.words import blocks
 from serai.traces.xml import read_gpx, read_sumo
 
-__all__ = ["FORMATS", "ContactTrace", "Oddity", "TraceFormat", "TrackTrace", "detect_format", "read_trace"]
+__all__ = ["FORMATS", "ContactTrace", "ParseWarning", "TraceFormat", "TrackTrace", "detect_format", "read_trace"]
 
 Trace = ContactTrace | TrackTrace
 

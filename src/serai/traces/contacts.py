@@ -12,9 +12,9 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook, Oddity
-from serai.traces.words import Flags, Places, Words, lines_of, pieces
-from serai.world.contacts import Meetings, in_order, merged, pair_of
+from serai.traces.warnings import ParseWarning, ParseWarnings
+from serai.traces.words import Flags, Places, Words, chunks, lines_of
+from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers
 
 
@@ -23,11 +23,11 @@ class ContactTrace(NamedTuple):
 
     format: str
     names: tuple[str, ...]
-    meetings: Meetings  # in the file's own time
+    contacts: Contacts  # in the file's own time
     begin_s: float  # the first and the last time that the file speaks of
     end_s: float
     lines: int
-    oddities: tuple[Oddity, ...]
+    warnings: tuple[ParseWarning, ...]
 
 
 class _Changes(NamedTuple):
@@ -46,25 +46,25 @@ class _Changes(NamedTuple):
 
 def read_one_contacts(path: Path, strict: bool = False) -> ContactTrace:
     """The contacts of a connectivity report of The ONE: `time CONN node node up|down`."""
-    notebook, book, lines, parts = Notebook(path, strict), dict[str, int](), 0, []
-    for words in pieces(path):
-        parts.append(_changes_in(words, book, notebook))
+    warnings, book, lines, parts = ParseWarnings(path, strict), dict[str, int](), 0, []
+    for words in chunks(path):
+        parts.append(_changes_in(words, book, warnings))
         lines = words.first_line + words.first.size - 2
     changes = _joined(path, parts, "time CONN node node up")
-    changes = _in_time(changes, notebook)
+    changes = _in_time(changes, warnings)
     begin_s, end_s = float(changes.time_s[0]), float(changes.time_s[-1])
-    meetings = _paired(changes, end_s, notebook)
-    return _trace("one-contacts", book, meetings, (begin_s, end_s), lines, notebook)
+    contacts = _paired(changes, end_s, warnings)
+    return _trace("one-contacts", book, contacts, (begin_s, end_s), lines, warnings)
 
 
-def _changes_in(words: Words, book: dict[str, int], notebook: Notebook) -> _Changes:
-    """The links that go up and down in a piece of a file."""
+def _changes_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> _Changes:
+    """The links that go up and down in a chunk of a file."""
     at, line, others = lines_of(words, words.counts == 5)
     time_s, timed = words.numbers(at)
     up, down = words.are(at + 4, b"up"), words.are(at + 4, b"down")
     reads = timed & words.are(at + 1, b"CONN") & (up | down)
     a, b = words.names(at[reads] + 2, book), words.names(at[reads] + 3, book)
-    notebook.left_out(
+    warnings.left_out(
         {
             "expected: time CONN node node up|down": np.append(others, line[~reads]),
             "a node meets itself": line[reads][a == b],
@@ -74,22 +74,22 @@ def _changes_in(words: Words, book: dict[str, int], notebook: Notebook) -> _Chan
 
 
 def _joined(path: Path, parts: list[_Changes], example: str) -> _Changes:
-    """The pieces of a file as one; a file with nothing in it is refused."""
+    """The chunks of a file as one; a file with nothing in it is refused."""
     if not any(part.line.size for part in parts):
         raise BadInput(f'{path}: no contact in it; expected lines such as "{example}"')
     return _Changes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _in_time(changes: _Changes, notebook: Notebook) -> _Changes:
+def _in_time(changes: _Changes, warnings: ParseWarnings) -> _Changes:
     """The same by time, those at the same time in the order of the file."""
     back = np.flatnonzero(np.diff(changes.time_s) < 0) + 1
     if not back.size:
         return changes
-    notebook.decided("earlier than the line before: sorted", changes.line[back])
+    warnings.decided("earlier than the line before: sorted", changes.line[back])
     return changes.at(np.argsort(changes.time_s, kind="stable"))
 
 
-def _paired(changes: _Changes, end_s: float, notebook: Notebook) -> Meetings:
+def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contacts:
     """Each going up with the going down that follows it.
 
     After any change the link is what the change says, so what counts is whether it says something new.
@@ -99,55 +99,60 @@ def _paired(changes: _Changes, end_s: float, notebook: Notebook) -> Meetings:
     a, b, time_s, up, line = changes.at(by_pair)
     begins = np.diff(pair[by_pair], prepend=-1) != 0
     was_up = np.concatenate(([False], up[:-1])) & ~begins
-    notebook.left_out({"up, but it is up already": line[up & was_up], "down, but it is not up": line[~up & ~was_up]})
+    warnings.left_out({"up, but it is up already": line[up & was_up], "down, but it is not up": line[~up & ~was_up]})
     rising, falling = up & ~was_up, ~up & was_up
     ends = np.append(begins[1:], True)
     open_end = ends & up  # the pair's last word was that it is up
-    notebook.counted(f"still up at the end of the file: ends there, at {end_s:g} s", int(open_end.sum()))
+    warnings.counted(f"still up at the end of the file: ends there, at {end_s:g} s", int(open_end.sum()))
     # Rising and falling of a pair alternate, so the n-th end belongs to the n-th beginning.
     closing = np.flatnonzero(falling | open_end)
     down_s = np.where(falling[closing], time_s[closing], end_s)
-    return in_order(Meetings(a[rising], b[rising], time_s[rising], down_s))
+    return in_order(Contacts(a[rising], b[rising], time_s[rising], down_s))
 
 
 def read_crawdad(path: Path, strict: bool = False) -> ContactTrace:
     """The contacts of a table `node node begin end`, with more columns behind them or not (CRAWDAD)."""
-    notebook, book, lines, parts = Notebook(path, strict), dict[str, int](), 0, []
-    for words in pieces(path, b" \t\r,;"):
-        parts.append(_rows_in(words, book, notebook))
+    warnings, book, lines, parts = ParseWarnings(path, strict), dict[str, int](), 0, []
+    for words in chunks(path, b" \t\r,;"):
+        parts.append(_rows_in(words, book, warnings))
         lines = words.first_line + words.first.size - 2
     if not any(part.a.size for part in parts):
         raise BadInput(f'{path}: no contact in it; expected lines such as "1 2 30.0 75.5": node node begin end')
-    found = in_order(Meetings(*map(np.concatenate, zip(*parts, strict=True))))
-    meetings = merged(found)
-    count = found.a.size - meetings.a.size
-    notebook.counted("overlaps or touches another contact of the same two nodes: made one", count)
-    return _trace("crawdad", book, meetings, (float(found.up_s[0]), float(found.down_s.max())), lines, notebook)
+    found = in_order(Contacts(*map(np.concatenate, zip(*parts, strict=True))))
+    contacts = merged(found)
+    count = found.a.size - contacts.a.size
+    warnings.counted("overlaps or touches another contact of the same two nodes: made one", count)
+    return _trace("crawdad", book, contacts, (float(found.up_s[0]), float(found.down_s.max())), lines, warnings)
 
 
-def _rows_in(words: Words, book: dict[str, int], notebook: Notebook) -> Meetings:
-    """The contacts in a piece of a file, the lower node first."""
+def _rows_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> Contacts:
+    """The contacts in a chunk of a file, the lower node first."""
     at, line, others = lines_of(words, words.counts >= 4)
     (up_s, first_fine), (down_s, last_fine) = words.numbers(at + 2), words.numbers(at + 3)
     reads = first_fine & last_fine
     a, b = words.names(at[reads], book), words.names(at[reads] + 1, book)
     up_s, down_s = up_s[reads], down_s[reads]
     itself, backward = a == b, (a != b) & (down_s < up_s)
-    notebook.left_out(
+    warnings.left_out(
         {
             "expected: node node begin end": np.append(others, line[~reads]),
             "a node meets itself": line[reads][itself],
             "ends before it begins": line[reads][backward],
         }
     )
-    return Meetings(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
+    return Contacts(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
 
 
 def _trace(
-    name: str, book: dict[str, int], meetings: Meetings, span_s: tuple[float, float], lines: int, notebook: Notebook
+    name: str,
+    book: dict[str, int],
+    contacts: Contacts,
+    span_s: tuple[float, float],
+    lines: int,
+    warnings: ParseWarnings,
 ) -> ContactTrace:
     """A trace whose nodes are numbered in the natural order of their names."""
     names, number = natural_order(book)
-    a, b = number[meetings.a], number[meetings.b]
-    ordered = in_order(Meetings(np.minimum(a, b), np.maximum(a, b), meetings.up_s, meetings.down_s))
-    return ContactTrace(name, names, ordered, *span_s, lines, notebook.oddities())
+    a, b = number[contacts.a], number[contacts.b]
+    ordered = in_order(Contacts(np.minimum(a, b), np.maximum(a, b), contacts.up_s, contacts.down_s))
+    return ContactTrace(name, names, ordered, *span_s, lines, warnings.listed())

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from serai.core.errors import BadInput
-from serai.traces.notes import Notebook, Oddity
-from serai.traces.words import Flags, Places, Words, blocks, lines_of, pieces
+from serai.traces.warnings import ParseWarning, ParseWarnings
+from serai.traces.words import Flags, Places, Words, blocks, chunks, lines_of
 from serai.world.grid import Floats
 
 _COLUMNS = ("time", "source", "channel", "size")
@@ -27,7 +27,7 @@ class Messages(NamedTuple):
     channel: list[str]
     size_bytes: Floats
     lifetime_s: Floats  # NaN where the file does not say
-    oddities: tuple[Oddity, ...]
+    warnings: tuple[ParseWarning, ...]
 
 
 class Interests(NamedTuple):
@@ -37,26 +37,26 @@ class Interests(NamedTuple):
     channel: list[str]
     from_s: Floats
     to_s: Floats
-    oddities: tuple[Oddity, ...]
+    warnings: tuple[ParseWarning, ...]
 
 
 def read_messages(path: Path, strict: bool = False) -> Messages:
     """The messages of a file: CSV if its first line names columns, else as The ONE writes them."""
     first = next(blocks(path, 4096), b"").split(b"\n")[0]
-    notebook = Notebook(path, strict)
-    found = _from_csv(path, notebook) if b"," in first else _from_one(path, notebook)
+    warnings = ParseWarnings(path, strict)
+    found = _from_csv(path, warnings) if b"," in first else _from_one(path, warnings)
     if not found.source:
         raise BadInput(f"{path}: no message in it; {_EXPECTED}, or CSV with columns {', '.join(_COLUMNS)}")
-    return _in_time(found, notebook)
+    return _in_time(found, warnings)
 
 
-def _in_time(found: Messages, notebook: Notebook) -> Messages:
+def _in_time(found: Messages, warnings: ParseWarnings) -> Messages:
     """The same in order of time."""
     order = np.argsort(found.time_s, kind="stable")
-    notebook.counted("earlier than the message before: sorted", int((np.diff(found.time_s) < 0).sum()))
+    warnings.counted("earlier than the message before: sorted", int((np.diff(found.time_s) < 0).sum()))
     source, target, channel = (_reordered(texts, order) for texts in (found.source, found.target, found.channel))
     size_bytes, lifetime_s = found.size_bytes[order], found.lifetime_s[order]
-    return Messages(found.time_s[order], source, target, channel, size_bytes, lifetime_s, notebook.oddities())
+    return Messages(found.time_s[order], source, target, channel, size_bytes, lifetime_s, warnings.listed())
 
 
 def _reordered(texts: list[str], order: Places) -> list[str]:
@@ -66,16 +66,16 @@ def _reordered(texts: list[str], order: Places) -> list[str]:
 # ---- The ONE
 
 
-def _from_one(path: Path, notebook: Notebook) -> Messages:
+def _from_one(path: Path, warnings: ParseWarnings) -> Messages:
     """A report on created messages, or the C lines of an external events file."""
-    parts = [_messages_in(words, notebook) for words in pieces(path)]
+    parts = [_messages_in(words, warnings) for words in chunks(path)]
     numbers = np.concatenate([part[0] for part in parts]) if parts else np.empty((0, 3))
     source, target, channel = ([text for part in parts for text in part[column]] for column in (1, 2, 3))
     return Messages(numbers[:, 0], source, target, channel, numbers[:, 1], numbers[:, 2], ())
 
 
-def _messages_in(words: Words, notebook: Notebook) -> tuple[Floats, list[str], list[str], list[str]]:
-    """Time, size and lifetime of the messages in a piece of a file; from whom, to whom, and their ids."""
+def _messages_in(words: Words, warnings: ParseWarnings) -> tuple[Floats, list[str], list[str], list[str]]:
+    """Time, size and lifetime of the messages in a chunk of a file; from whom, to whom, and their ids."""
     at, line, others = lines_of(words, words.counts >= 6)
     event = words.are(at + 1, b"C")
     time_s, timed = words.numbers(at)
@@ -83,7 +83,7 @@ def _messages_in(words: Words, notebook: Notebook) -> tuple[Floats, list[str], l
     size, sized = words.numbers(at + np.where(event, 5, 2))
     minutes, limited = words.numbers(at + 5)
     reads = timed & sized & (event | limited) & (size >= 0)
-    notebook.left_out({_EXPECTED: np.append(others, line[~reads])})
+    warnings.left_out({_EXPECTED: np.append(others, line[~reads])})
     lifetime_s = np.where(event, np.nan, minutes * _MINUTE_S)
     source, target = _words_at(words, at + 3, reads), _words_at(words, at + 4, reads)
     name = _words_at(words, at + np.where(event, 2, 1), reads)
@@ -97,7 +97,7 @@ def _words_at(words: Words, places: Places, kept: Flags) -> list[str]:
 # ---- CSV
 
 
-def _from_csv(path: Path, notebook: Notebook) -> Messages:
+def _from_csv(path: Path, warnings: ParseWarnings) -> Messages:
     """A table with columns time (s), source, channel, size (bytes) and perhaps lifetime (s)."""
     rows, bad = [], []
     for line, row in _rows(path, _COLUMNS):
@@ -106,7 +106,7 @@ def _from_csv(path: Path, notebook: Notebook) -> Messages:
             bad.append(line)
         else:
             rows.append((numbers[0], numbers[1], np.nan if numbers[2] is None else numbers[2], row))
-    notebook.left_out({"expected time (s), source, channel and size (bytes)": bad})
+    warnings.left_out({"expected time (s), source, channel and size (bytes)": bad})
     time_s, size, lifetime_s = np.array([row[:3] for row in rows], np.float64).reshape(-1, 3).T
     source, channel = ([row[3][column] for row in rows] for column in ("source", "channel"))
     return Messages(time_s, source, [""] * len(rows), channel, size, lifetime_s, ())
@@ -114,7 +114,7 @@ def _from_csv(path: Path, notebook: Notebook) -> Messages:
 
 def read_interests(path: Path, strict: bool = False) -> Interests:
     """The subscriptions of a CSV file with columns node, channel and perhaps from and to (s)."""
-    notebook = Notebook(path, strict)
+    warnings = ParseWarnings(path, strict)
     rows, bad = [], []
     for line, row in _rows(path, ("node", "channel")):
         begin, end = (_number(row[key]) if row.get(key) else default for key, default in _ALWAYS.items())
@@ -122,11 +122,11 @@ def read_interests(path: Path, strict: bool = False) -> Interests:
             bad.append(line)
         else:
             rows.append((row["node"], row["channel"], begin, end))
-    notebook.left_out({"expected node, channel, and a time `to` (s) not before `from`": bad})
+    warnings.left_out({"expected node, channel, and a time `to` (s) not before `from`": bad})
     if not rows:
         raise BadInput(f"{path}: no subscription in it; expected CSV with columns node, channel (and from, to)")
     node, channel, begins, ends = zip(*rows, strict=True)
-    return Interests(list(node), list(channel), np.array(begins), np.array(ends), notebook.oddities())
+    return Interests(list(node), list(channel), np.array(begins), np.array(ends), warnings.listed())
 
 
 _ALWAYS = {"from": -np.inf, "to": np.inf}

@@ -10,8 +10,8 @@ from pyarrow import csv
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.warnings import ParseWarnings
 from serai.traces.words import Flags, Places, failing_as_bad_input, opened
 
 _NEEDED = ("timestamp", "location-long", "location-lat")
@@ -26,8 +26,8 @@ _HIDING = {  # columns in which the owners mark rows that are not to be used, an
 
 def read_movebank(path: Path, strict: bool = False) -> TrackTrace:
     """The positions of a Movebank table: timestamp (UTC), location-long, location-lat and whose they are."""
-    notebook = Notebook(path, strict)
-    table, line, lines = _rows(path, notebook)
+    warnings = ParseWarnings(path, strict)
+    table, line, lines = _rows(path, warnings)
     who = _column_of_names(path, table)
     time_s, dated = seconds_of(table["timestamp"])
     lon, lat = numbers_of(table["location-long"]), numbers_of(table["location-lat"])
@@ -35,12 +35,12 @@ def read_movebank(path: Path, strict: bool = False) -> TrackTrace:
     blank = nobody & are(table["timestamp"], "")  # an empty line
     empty = (are(table["location-long"], "") | are(table["location-lat"], "")) & ~hidden & ~blank
     reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90) & ~nobody
-    notebook.left_out({"expected timestamp, longitude, latitude and a name": line[~(reads | empty | hidden | blank)]})
-    notebook.decided("marked as an outlier, or not visible: left out", line[hidden])
-    notebook.decided("no position in this row: left out", line[empty])
+    warnings.left_out({"expected timestamp, longitude, latitude and a name": line[~(reads | empty | hidden | blank)]})
+    warnings.decided("marked as an outlier, or not visible: left out", line[hidden])
+    warnings.decided("no position in this row: left out", line[empty])
     node, book = numbered(table[who])
     fixes = Fixes(node, time_s, lon, lat, line).where(reads & ~hidden)
-    return recorded_trace(Recorded("movebank", book, fixes, dates=True, degrees=True), lines, notebook)
+    return recorded_trace(Recorded("movebank", book, fixes, dates=True, degrees=True), lines, warnings)
 
 
 def _column_of_names(path: Path, table: Any) -> str:
@@ -61,7 +61,7 @@ def _hidden(table: Any) -> Flags:
     return hidden
 
 
-def _rows(path: Path, notebook: Notebook) -> tuple[Any, Places, int]:
+def _rows(path: Path, warnings: ParseWarnings) -> tuple[Any, Places, int]:
     """The table as texts, its columns named as Movebank names them, the line of each row, how many lines there are."""
     skipped: list[int] = []
     odd: list[int] = []
@@ -82,7 +82,7 @@ def _rows(path: Path, notebook: Notebook) -> tuple[Any, Places, int]:
             table = csv.read_csv(file, read, parse, convert)
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    notebook.left_out({"not as many values as the header has columns": odd})
+    warnings.left_out({"not as many values as the header has columns": odd})
     lines = 1 + table.num_rows + len(skipped)
     has_row = np.ones(lines + 1, bool)
     has_row[[0, 1, *skipped]] = False

@@ -8,9 +8,9 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, TrackTrace, joined, trace_of, tracks_of
-from serai.traces.words import Flags, Places, Words, lines_of, pieces
+from serai.traces.warnings import ParseWarnings
+from serai.traces.words import Flags, Places, Words, chunks, lines_of
 from serai.world.grid import Floats
 
 _HEADER_WORDS = (6, 8)  # of The ONE's movement: lowest and highest time, x, y (and z)
@@ -22,16 +22,16 @@ _COMMANDS = ((0, 5, 1), (3, 8, 1), (3, 9, 3))
 
 def read_one_movement(path: Path, strict: bool = False) -> TrackTrace:
     """The positions of an external movement file of The ONE: a header of limits, then `time node x y`."""
-    notebook, book, lines, parts = Notebook(path, strict), dict[str, int](), 0, []
-    for words in pieces(path):
-        parts.append(_positions_in(words, book, notebook))
+    warnings, book, lines, parts = ParseWarnings(path, strict), dict[str, int](), 0, []
+    for words in chunks(path):
+        parts.append(_positions_in(words, book, warnings))
         lines = words.first_line + words.first.size - 2
     fixes = joined(path, parts, 'lines such as "10.0 n3 120.5 80.0": time node x y')
-    return trace_of("one-movement", book, fixes, True, lines, notebook)
+    return trace_of("one-movement", book, fixes, True, lines, warnings)
 
 
-def _positions_in(words: Words, book: dict[str, int], notebook: Notebook) -> Fixes:
-    """The positions in a piece of a file; its first line may be the header."""
+def _positions_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> Fixes:
+    """The positions in a chunk of a file; its first line may be the header."""
     counts = words.counts
     at, line, others = lines_of(words, (counts == 4) | (counts == 5))  # z may follow
     if (
@@ -43,31 +43,31 @@ def _positions_in(words: Words, book: dict[str, int], notebook: Notebook) -> Fix
         others = others[1:]
     values, fine = zip(*(words.numbers(at + column) for column in (0, 2, 3)), strict=True)
     reads = fine[0] & fine[1] & fine[2]
-    notebook.left_out({"expected: time node x y": np.append(others, line[~reads])})
+    warnings.left_out({"expected: time node x y": np.append(others, line[~reads])})
     node = words.names(at[reads] + 1, book)
     return Fixes(node, values[0][reads], values[1][reads], values[2][reads], line[reads])
 
 
 def read_bonnmotion(path: Path, strict: bool = False) -> TrackTrace:
     """The waypoints of a BonnMotion file: one line a node, `time x y` again and again; nodes are called 0, 1, ..."""
-    notebook, lines, nodes, parts = Notebook(path, strict), 0, 0, []
-    for words in pieces(path):
-        parts.append(_waypoints_in(words, nodes, notebook))
+    warnings, lines, nodes, parts = ParseWarnings(path, strict), 0, 0, []
+    for words in chunks(path):
+        parts.append(_waypoints_in(words, nodes, warnings))
         nodes += int((words.counts > 0).sum())
         lines = words.first_line + words.first.size - 2
     fixes = joined(path, parts, 'one line a node, "0.0 10.5 20.0 60.0 80.0 95.5": time x y, time x y, ...')
-    return trace_of("bonnmotion", {str(node): node for node in range(nodes)}, fixes, True, lines, notebook)
+    return trace_of("bonnmotion", {str(node): node for node in range(nodes)}, fixes, True, lines, warnings)
 
 
-def _waypoints_in(words: Words, nodes: int, notebook: Notebook) -> Fixes:
-    """The waypoints in a piece of a file, whose first node has the number `nodes`."""
+def _waypoints_in(words: Words, nodes: int, warnings: ParseWarnings) -> Fixes:
+    """The waypoints in a chunk of a file, whose first node has the number `nodes`."""
     counts = words.counts
     values, fine = words.numbers(np.arange(words.start.size))
     in_line = np.repeat(np.arange(counts.size), counts)
     wrong = np.bincount(in_line[~fine], minlength=counts.size) > 0
     reads = (counts > 0) & (counts % 3 == 0) & ~wrong
     number = words.first_line + np.arange(counts.size)
-    notebook.left_out({"expected numbers only, three for each waypoint: time x y": number[(counts > 0) & ~reads]})
+    warnings.left_out({"expected numbers only, three for each waypoint: time x y": number[(counts > 0) & ~reads]})
     node = (nodes + np.cumsum(counts > 0) - 1).astype(np.int32)
     kept = reads[in_line]
     time_s, x, y = values[kept].reshape(-1, 3).T.copy()
@@ -76,9 +76,9 @@ def _waypoints_in(words: Words, nodes: int, notebook: Notebook) -> Fixes:
 
 def read_ns2(path: Path, strict: bool = False) -> TrackTrace:
     """The movement that an ns-2 script makes: positions (set X_, set Y_) and `setdest x y speed`."""
-    notebook, book, lines, parts = Notebook(path, strict), dict[str, int](), 0, []
-    for words in pieces(path, b' \t\r"();'):
-        parts.append(_commands_in(words, book, notebook))
+    warnings, book, lines, parts = ParseWarnings(path, strict), dict[str, int](), 0, []
+    for words in chunks(path, b' \t\r"();'):
+        parts.append(_commands_in(words, book, warnings))
         lines = words.first_line + words.first.size - 2
     commands = np.concatenate(parts) if parts else np.empty((0, 6))
     if not len(commands):
@@ -87,11 +87,11 @@ def read_ns2(path: Path, strict: bool = False) -> TrackTrace:
     commands[:, 0] = number[commands[:, 0].astype(np.int64)]
     points = _follow(commands[np.lexsort((commands[:, 1], commands[:, 0]))])
     tracks = tracks_of(len(names), points[:, 0].astype(np.int32), *points[:, 1:].T.copy())
-    return TrackTrace("ns2", names, tracks, True, lines, notebook.oddities())
+    return TrackTrace("ns2", names, tracks, True, lines, warnings.listed())
 
 
-def _commands_in(words: Words, book: dict[str, int], notebook: Notebook) -> Floats:
-    """The commands in a piece of a script as rows node, time, what, and its numbers: x, y, speed or one value."""
+def _commands_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> Floats:
+    """The commands in a chunk of a script as rows node, time, what, and its numbers: x, y, speed or one value."""
     rows, bad, known = [], [], np.zeros(words.counts.size, bool)
     first = words.first[:-1].astype(np.int64)
     for word, count, numbers in _COMMANDS:
@@ -108,9 +108,9 @@ def _commands_in(words: Words, book: dict[str, int], notebook: Notebook) -> Floa
             row[fine, 0] = words.names(first[at[fine]] + word + 1, book)
             rows.append(np.column_stack((row, at))[fine])
             bad.append(words.first_line + at[~fine])
-    notebook.left_out({"expected numbers in this command": np.concatenate(bad)})
+    warnings.left_out({"expected numbers in this command": np.concatenate(bad)})
     number = words.first_line + np.arange(known.size)
-    notebook.decided("another command of the script: not looked at", number[~known & (words.counts > 0)])
+    warnings.decided("another command of the script: not looked at", number[~known & (words.counts > 0)])
     found: Floats = np.concatenate(rows)
     return found[np.argsort(found[:, -1], kind="stable"), :-1]
 

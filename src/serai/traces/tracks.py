@@ -8,7 +8,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.names import natural_order
-from serai.traces.notes import Notebook, Oddity
+from serai.traces.warnings import ParseWarning, ParseWarnings
 from serai.traces.words import Flags, Places
 from serai.world.contacts import Journeys
 from serai.world.grid import Floats, Numbers
@@ -26,7 +26,7 @@ class TrackTrace(NamedTuple):
     tracks: Tracks  # in the file's own time; metres
     stays: bool  # whether a node is there before its first and after its last point
     lines: int
-    oddities: tuple[Oddity, ...]
+    warnings: tuple[ParseWarning, ...]
     origin: str = ""  # what time 0 and place 0 are, if the file has dates or degrees
 
     @property
@@ -80,20 +80,22 @@ def joined(path: Path, parts: list[Fixes], example: str) -> Fixes:
     return Fixes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def trace_of(name: str, book: dict[str, int], fixes: Fixes, stays: bool, lines: int, notebook: Notebook) -> TrackTrace:
+def trace_of(
+    name: str, book: dict[str, int], fixes: Fixes, stays: bool, lines: int, warnings: ParseWarnings
+) -> TrackTrace:
     """The trace of positions in metres: by node and time; of two at the same time the first counts."""
     names, number = natural_order(book)
     fixes = fixes._replace(node=number[fixes.node]).where(np.argsort(number[fixes.node], kind="stable"))
     same_node = np.append(False, fixes.node[1:] == fixes.node[:-1])
     back = same_node & np.append(False, fixes.time_s[1:] < fixes.time_s[:-1])
     if back.any():
-        notebook.decided("earlier than the node's position before: sorted", fixes.line[back])
+        warnings.decided("earlier than the node's position before: sorted", fixes.line[back])
         fixes = fixes.where(np.lexsort((fixes.time_s, fixes.node)))
     again = same_node & np.append(False, fixes.time_s[1:] == fixes.time_s[:-1])
-    notebook.decided("a second position at the same time: left out", fixes.line[again])
+    warnings.decided("a second position at the same time: left out", fixes.line[again])
     node, time_s, x, y, _ = fixes.where(~again)
     tracks = tracks_of(len(names), node, time_s, x, y)
-    return TrackTrace(name, names, tracks, stays, lines, notebook.oddities())
+    return TrackTrace(name, names, tracks, stays, lines, warnings.listed())
 
 
 def tracks_of(count: int, node: Numbers, time_s: Floats, x_m: Floats, y_m: Floats) -> Tracks:
@@ -111,14 +113,14 @@ class Recorded(NamedTuple):
     degrees: bool
 
 
-def recorded_trace(found: Recorded, lines: int, notebook: Notebook) -> TrackTrace:
+def recorded_trace(found: Recorded, lines: int, warnings: ParseWarnings) -> TrackTrace:
     """The trace of recorded positions; with dates time 0 is the first, with degrees place 0 is the middle.
 
     A node is nowhere before its first and after its last position: a bird without a tag may be anywhere, and
     a vehicle that has arrived is gone.
     """
     if not found.fixes.line.size:
-        raise BadInput(f"{notebook.path}: no position in it that can be used")
+        raise BadInput(f"{warnings.path}: no position in it that can be used")
     origin, fixes = [], found.fixes
     if found.dates:
         first_s = float(fixes.time_s.min())
@@ -132,7 +134,7 @@ def recorded_trace(found: Recorded, lines: int, notebook: Notebook) -> TrackTrac
     names = list(found.book)
     book = {names[number]: place for place, number in enumerate(used.tolist())}
     fixes = fixes._replace(node=np.searchsorted(used, fixes.node).astype(np.int32))
-    return trace_of(found.format, book, fixes, False, lines, notebook)._replace(origin="; ".join(origin))
+    return trace_of(found.format, book, fixes, False, lines, warnings)._replace(origin="; ".join(origin))
 
 
 def _metres(lon: Floats, lat: Floats) -> tuple[Floats, Floats, str]:

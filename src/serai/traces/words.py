@@ -1,6 +1,6 @@
-"""Large text files as words: pieces of a file cut at white space, words as numbers or as names, by the million.
+"""Large text files as words: chunks of a file cut at white space, words as numbers or as names, by the million.
 
-A piece ends at the end of a line, so memory follows the size of a piece and not that of the file. Numbers are
+A chunk ends at the end of a line, so memory follows the size of a chunk and not that of the file. Numbers are
 those that Python would read, to the last bit: the few that need more than 53 bits on the way go through Python.
 """
 
@@ -22,7 +22,7 @@ Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
-PIECE_BYTES = 1 << 23
+CHUNK_BYTES = 1 << 23
 _LONGEST_LINE = 1 << 28  # bytes
 _GZIP = b"\x1f\x8b"
 _ORDINARY, _SEPARATOR, _NEWLINE, _COMMENT = range(4)
@@ -31,7 +31,7 @@ _POWERS = np.array([10.0**exponent for exponent in range(23)])  # those that a f
 
 
 class Words(NamedTuple):
-    """A piece of a file cut into words; those of line i are first[i] : first[i + 1]."""
+    """A chunk of a file cut into words; those of line i are first[i] : first[i + 1]."""
 
     text: Bytes
     first_line: int  # its number in the file, from 1
@@ -80,8 +80,8 @@ def lines_of(words: Words, fitting: Flags) -> tuple[Places, Places, Places]:
     return words.first[:-1][fitting].astype(np.int64), number[fitting], number[~fitting & (words.counts > 0)]
 
 
-def pieces(path: Path, separators: bytes = b" \t\r", size: int = PIECE_BYTES) -> Iterator[Words]:
-    """A text file (plain or gzip), piece by piece, each cut into words; what follows a # is left out."""
+def chunks(path: Path, separators: bytes = b" \t\r", size: int = CHUNK_BYTES) -> Iterator[Words]:
+    """A text file (plain or gzip), chunk by chunk, each cut into words; what follows a # is left out."""
     kinds = np.zeros(256, np.uint8)
     kinds[list(separators)] = _SEPARATOR
     kinds[ord("\n")], kinds[ord("#")] = _NEWLINE, _COMMENT
@@ -93,7 +93,7 @@ def pieces(path: Path, separators: bytes = b" \t\r", size: int = PIECE_BYTES) ->
 
 
 def _whole_lines(path: Path, size: int) -> Iterator[bytes]:
-    """The file in pieces of about `size` bytes, each of them whole lines."""
+    """The file in chunks of about `size` bytes, each of them whole lines."""
     rest = b""
     for block in blocks(path, size):
         if b"\0" in block:
@@ -110,7 +110,7 @@ def _whole_lines(path: Path, size: int) -> Iterator[bytes]:
         yield rest
 
 
-def blocks(path: Path, size: int = PIECE_BYTES) -> Iterator[bytes]:
+def blocks(path: Path, size: int = CHUNK_BYTES) -> Iterator[bytes]:
     """The bytes of a file, unpacked if it is gzip."""
     with failing_as_bad_input(path), opened(path) as file:
         while block := file.read(size):

@@ -10,22 +10,22 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
-from serai.traces.notes import Notebook
 from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.warnings import ParseWarnings
 from serai.traces.words import blocks
 
 
 def read_gpx(path: Path, strict: bool = False) -> TrackTrace:
     """The tracks of a GPX file: every <trk> is a node, called by its <name> or else by its number from 0."""
-    notebook, gpx = Notebook(path, strict), _Gpx()
+    warnings, gpx = ParseWarnings(path, strict), _Gpx()
     lines = _parse(path, gpx.parser)
     time_s, dated = seconds_of(texts(gpx.times))
     lon, lat, line = numbers_of(texts(gpx.lon)), numbers_of(texts(gpx.lat)), np.array(gpx.lines, np.int64)
     reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-    notebook.left_out({"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z": line[~reads]})
+    warnings.left_out({"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z": line[~reads]})
     node, book = numbered(texts([gpx.names[track] for track in gpx.tracks]))
     fixes = Fixes(node, time_s, lon, lat, line).where(reads)
-    return recorded_trace(Recorded("gpx", book, fixes, dates=True, degrees=True), lines, notebook)
+    return recorded_trace(Recorded("gpx", book, fixes, dates=True, degrees=True), lines, warnings)
 
 
 class _Gpx:
@@ -67,17 +67,17 @@ class _Gpx:
 
 def read_sumo(path: Path, strict: bool = False) -> TrackTrace:
     """The vehicles and persons of SUMO's floating car data (--fcd-output), in metres or (--fcd-output.geo) degrees."""
-    notebook, fcd = Notebook(path, strict), _Fcd()
+    warnings, fcd = ParseWarnings(path, strict), _Fcd()
     lines = _parse(path, fcd.parser)
     x, y, time_s = (numbers_of(texts(column)) for column in (fcd.x, fcd.y, fcd.times))
     line = np.array(fcd.lines, np.int64)
     limits = (180.0, 90.0) if fcd.degrees else (1e9, 1e9)
     reads = (np.abs(x) <= limits[0]) & (np.abs(y) <= limits[1]) & np.isfinite(time_s)
     reads &= ~are(texts(fcd.ids), "")
-    notebook.left_out({"expected id, x and y, in a timestep that has a time": line[~reads]})
+    warnings.left_out({"expected id, x and y, in a timestep that has a time": line[~reads]})
     node, book = numbered(texts(fcd.ids))
     fixes = Fixes(node, time_s, x, y, line).where(reads)
-    return recorded_trace(Recorded("sumo", book, fixes, dates=False, degrees=fcd.degrees), lines, notebook)
+    return recorded_trace(Recorded("sumo", book, fixes, dates=False, degrees=fcd.degrees), lines, warnings)
 
 
 class _Fcd:

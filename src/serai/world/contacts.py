@@ -22,7 +22,7 @@ _MOST_CELLS = 64  # a box over more cells than this is compared with everybody's
 _REACHES_PER_WINDOW = 1.0  # how far the mean node moves in a window, in radio ranges
 
 
-class Meetings(NamedTuple):
+class Contacts(NamedTuple):
     """Contacts between nodes by (up, a, b), a < b; each lasts from `up_s` up to, but not including, `down_s`."""
 
     a: Numbers
@@ -30,9 +30,9 @@ class Meetings(NamedTuple):
     up_s: Floats
     down_s: Floats
 
-    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Meetings":
+    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Contacts":
         """Only these contacts, in this order."""
-        return Meetings(self.a[rows], self.b[rows], self.up_s[rows], self.down_s[rows])
+        return Contacts(self.a[rows], self.b[rows], self.up_s[rows], self.down_s[rows])
 
 
 class Journeys(NamedTuple):
@@ -43,35 +43,35 @@ class Journeys(NamedTuple):
     stays: bool = True  # before its first and after its last point: there, or else nowhere
 
 
-def meetings_by_range(journeys: Journeys, range_m: float, duration_s: float) -> Meetings:
+def contacts_by_range(journeys: Journeys, range_m: float, duration_s: float) -> Contacts:
     """When any two nodes are at most `range_m` apart: exact times, from 0 to `duration_s`."""
     if not 0 < range_m < math.inf:
         raise BadInput(f"radio range {range_m} m: must be above 0")
     if journeys.tracks.time_s.size == 0:
-        return no_meetings()
+        return no_contacts()
     whole = Journeys(journeys.tracks.writable(), float(journeys.gap_s), bool(journeys.stays))
     window_s = min(_window_s(whole, range_m), float(duration_s))
-    rows = _find_meetings(whole, float(range_m), float(duration_s), window_s)
+    rows = _find_contacts(whole, float(range_m), float(duration_s), window_s)
     rows = rows[rows[:, 3] > rows[:, 2]]
     a, b = rows[:, :2].T.astype(np.int32)
-    return in_order(Meetings(a, b, rows[:, 2], rows[:, 3]))
+    return in_order(Contacts(a, b, rows[:, 2], rows[:, 3]))
 
 
-def no_meetings() -> Meetings:
+def no_contacts() -> Contacts:
     """Nobody ever meets."""
-    return Meetings(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
+    return Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 
 
-def in_order(meetings: Meetings) -> Meetings:
+def in_order(contacts: Contacts) -> Contacts:
     """The same contacts by (up, a, b)."""
-    a, b, up_s, _ = meetings
+    a, b, up_s, _ = contacts
     order = np.argsort(up_s, kind="stable")
     tie = np.zeros(up_s.size + 1, bool)
     tie[1:-1] = up_s[order[1:]] == up_s[order[:-1]]
     tied = np.flatnonzero(tie[1:] | tie[:-1])
     among = order[tied]
     order[tied] = among[np.lexsort((pair_of(a, b)[among], up_s[among]))]
-    return meetings.at(order)
+    return contacts.at(order)
 
 
 def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
@@ -79,18 +79,18 @@ def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
     return a.astype(np.int64) * (int(b.max(initial=0)) + 1) + b
 
 
-def merged(meetings: Meetings) -> Meetings:
+def merged(contacts: Contacts) -> Contacts:
     """Contacts of the same two nodes that overlap or touch made one."""
-    by_pair = meetings.at(np.argsort(pair_of(meetings.a, meetings.b), kind="stable"))
+    by_pair = contacts.at(np.argsort(pair_of(contacts.a, contacts.b), kind="stable"))
     return in_order(by_pair.at(slice(_merge_rows(*by_pair))))
 
 
-def at_ticks(meetings: Meetings, step_s: float, duration_s: float) -> Meetings:
+def at_ticks(contacts: Contacts, step_s: float, duration_s: float) -> Contacts:
     """What a simulator sees that looks every `step_s`: up at the first tick within range, down at the first outside."""
-    first, last = np.ceil(meetings.up_s / step_s), np.floor(meetings.down_s / step_s)
+    first, last = np.ceil(contacts.up_s / step_s), np.floor(contacts.down_s / step_s)
     seen = (first <= last) & (first * step_s < duration_s)
     down_s = np.minimum((last[seen] + 1) * step_s, duration_s)
-    return merged(Meetings(meetings.a[seen], meetings.b[seen], first[seen] * step_s, down_s))
+    return merged(Contacts(contacts.a[seen], contacts.b[seen], first[seen] * step_s, down_s))
 
 
 def _window_s(journeys: Journeys, range_m: float) -> float:
@@ -141,7 +141,7 @@ class _Cells(NamedTuple):
 
 
 @kernel
-def _find_meetings(journeys: Journeys, range_m: float, duration_s: float, window_s: float) -> Floats:
+def _find_contacts(journeys: Journeys, range_m: float, duration_s: float, window_s: float) -> Floats:
     """Rows a, b, up, down and (of use in the search only) the next running contact of a."""
     tracks = journeys.tracks
     count = tracks.start.size - 1

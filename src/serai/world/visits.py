@@ -45,7 +45,7 @@ class Visits(NamedTuple):
     y: Floats
 
 
-class Contacts(NamedTuple):
+class SensorContacts(NamedTuple):
     """When a sensor is within reach of a subscriber, by (start, subscriber, sensor); `end_s` is exclusive."""
 
     subscriber: Numbers
@@ -201,17 +201,17 @@ def _sort_visits(found: Visits, slots: int, visits: Visits) -> None:
         visits.moving[to], visits.x[to], visits.y[to] = found.moving[row], found.x[row], found.y[row]
 
 
-def contacts_by_cell(
+def sensor_contacts_by_cell(
     visits: Visits,
     grid: Grid,
     sensor_cells: Numbers,
     slots: int,
     reach: Reach = "touching",
     silent_while_pausing: bool = False,
-) -> Contacts:
+) -> SensorContacts:
     """When each sensor's cell touches (or is) a subscriber's; with `silent_while_pausing`, on legs only."""
     index = index_by_cell(sensor_cells)
-    return Contacts(*_contact_rows(visits, grid, index, slots, _RINGS[reach], silent_while_pausing))
+    return SensorContacts(*_contact_rows(visits, grid, index, slots, _RINGS[reach], silent_while_pausing))
 
 
 def community_contacts(
@@ -322,18 +322,20 @@ def with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
     return np.concatenate((rows, rows))
 
 
-def contacts_by_range(tracks: Tracks, x_m: Floats, y_m: Floats, range_m: float, duration_s: float) -> Contacts:
+def sensor_contacts_by_range(
+    tracks: Tracks, x_m: Floats, y_m: Floats, range_m: float, duration_s: float
+) -> SensorContacts:
     """When each sensor is at most `range_m` away from a subscriber: exact times, from 0 to `duration_s`."""
     if not 0 < range_m < math.inf:
         raise BadInput(f"radio range {range_m} m: must be above 0")
     if x_m.size == 0:
-        return Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
+        return SensorContacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
     positions = np.column_stack((x_m, y_m)).astype(np.float64)
     rows = _find_range_contacts(
         tracks.writable(), _sort_into_buckets(positions, range_m), float(range_m), float(duration_s)
     )
     subscriber, sensor, start_s, end_s = rows[np.lexsort((rows[:, 1], rows[:, 0], rows[:, 2]))].T.copy()
-    return Contacts(subscriber.astype(np.int32), sensor.astype(np.int32), start_s, end_s)
+    return SensorContacts(subscriber.astype(np.int32), sensor.astype(np.int32), start_s, end_s)
 
 
 class _Buckets(NamedTuple):

@@ -1,4 +1,4 @@
-"""The three field protocols, the obvious way: one object per thing, one loop per sentence of docs/field.md.
+"""The three field protocols, the obvious way: one object per thing, one loop per sentence of docs/field/rules.md.
 
 Nothing here is shared with the compiled kernels but the fixed random order and the cells under a straight
 line, so that two readings of the same page meet in tests/*/test_twins.py.

@@ -1,6 +1,6 @@
-"""The nouns of docs/field.md as plain objects, and what the three protocols have in common.
+"""The nouns of docs/field/rules.md as plain objects, and what the three protocols have in common.
 
-Headings and steps are those of docs/field.md; "CED 4.1" and "CET 3.2" are sections of the two papers.
+Headings and steps are those of docs/field/rules.md; "CED 4.1" and "CET 3.2" are sections of the two papers.
 """
 
 import math

@@ -236,11 +236,13 @@ def who_will_meet(
     audible = visits.moving.astype(bool) | (not silent_while_pausing)
     heard = visits[audible]
     order = np.argsort(heard.subscriber, kind="stable")
-    return np.sort(meetings(heard.subscriber[order], heard.cell[order], reach_start, reach, communities, subscribers))
+    return np.sort(
+        pairs_that_meet(heard.subscriber[order], heard.cell[order], reach_start, reach, communities, subscribers)
+    )
 
 
 @kernel
-def meetings(
+def pairs_that_meet(
     subscriber: NDArray[np.int32],
     cell: NDArray[np.int32],
     reach_start: NDArray[np.int32],

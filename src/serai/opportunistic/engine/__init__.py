@@ -4,7 +4,7 @@ What goes in and what comes out, in arrays. Nodes, channels, bundles and subscri
 
 In: `serai.opportunistic.world.ContactWorld`
 
-    meetings        a, b, up_s, down_s        `world.meetings.Meetings`: by (up, a, b), a < b, up <= down; contacts
+    contacts        a, b, up_s, down_s        `world.contacts.Contacts`: by (up, a, b), a < b, up <= down; contacts
                                               of one pair may touch but not overlap; nobody meets himself
     bundles         source, channel, created_s, size_bytes, lifetime_s
                                               in order of creation; a bundle's number is its row

@@ -2,7 +2,7 @@
 
 DPSP's core operation, with the protocol's own rules where it asks: what a list says, what is learned from it, what is
 offered, what goes first. Flooding, direct delivery, spray-and-wait and PRoPHET are other answers to the same questions.
-What happens at one instant happens in this order (docs/dpsp.md):
+What happens at one instant happens in this order (docs/opportunistic/dpsp.md):
 
     transfers end > contacts end > bundles expire > subscriptions begin and end > bundles are born > contacts begin >
     nodes take their turns, in an order drawn for the instant: they begin what there is to send

@@ -30,7 +30,7 @@ from serai.opportunistic.engine.state import (
     Records,
 )
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
-from serai.world.contacts import Meetings, in_order
+from serai.world.contacts import Contacts, in_order
 
 _FIRST_LOG = 1 << 14
 
@@ -48,7 +48,7 @@ class Needs(NamedTuple):
 
 def lay_out(world: ContactWorld, medium: Medium, needs: Needs) -> Net:
     """The state at the start of a run."""
-    contacts = contact_records(meetings_that_count(world.meetings, medium))
+    contacts = contact_records(contacts_that_count(world.contacts, medium))
     bundles, subscriptions = bundle_records(world.bundles), subscription_records(world.subscriptions)
     nodes, channels, count = world.nodes, max(world.channels, 1), len(bundles)
     words = max((count + BITS - 1) // BITS, 1)
@@ -87,11 +87,11 @@ def lay_out(world: ContactWorld, medium: Medium, needs: Needs) -> Net:
     )
 
 
-def contact_records(meetings: Meetings) -> Records:
+def contact_records(contacts: Contacts) -> Records:
     """Contacts as the kernel reads them."""
-    made = records(len(meetings.a), CONTACT, link=NONE)
-    made.a, made.b, made.up_s, made.down_s = meetings
-    made.by_down = order_of(meetings.down_s)
+    made = records(len(contacts.a), CONTACT, link=NONE)
+    made.a, made.b, made.up_s, made.down_s = contacts
+    made.by_down = order_of(contacts.down_s)
     return made
 
 
@@ -126,17 +126,17 @@ def order_of(times_s: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.argsort(times_s, kind="stable").astype(np.int32)
 
 
-def meetings_that_count(meetings: Meetings, medium: Medium) -> Meetings:
+def contacts_that_count(contacts: Contacts, medium: Medium) -> Contacts:
     """The contacts that last and begin within the run; with ticks, as they are seen at ticks.
 
     On a contact of no length nothing can be sent. A tick sees a contact from the first tick not before its begin up to
     the first not before its end; one between two ticks is never seen.
     """
     if medium.step_s > 0:
-        up_s, down_s = (np.ceil(time_s / medium.step_s) * medium.step_s for time_s in (meetings.up_s, meetings.down_s))
-        meetings = in_order(Meetings(meetings.a, meetings.b, up_s, down_s))
-    counts = (meetings.up_s < meetings.down_s) & (meetings.up_s <= medium.duration_s)
-    return meetings if counts.all() else meetings.at(counts)
+        up_s, down_s = (np.ceil(time_s / medium.step_s) * medium.step_s for time_s in (contacts.up_s, contacts.down_s))
+        contacts = in_order(Contacts(contacts.a, contacts.b, up_s, down_s))
+    counts = (contacts.up_s < contacts.down_s) & (contacts.up_s <= medium.duration_s)
+    return contacts if counts.all() else contacts.at(counts)
 
 
 def most_at_once(contacts: Records) -> int:

@@ -11,7 +11,7 @@ which neighbours can be heard, and says so (`found`, `lost`).
     subscribe, unsubscribe, publish        what the local application wants
     tick                                   time has passed: repair, renewal, leases
 
-The rules are in docs/tinymq.md; every decision is a function of serai.overlay.tinymq.
+The rules are in docs/overlay/tinymq.md; every decision is a function of serai.overlay.tinymq.
 """
 
 from collections import defaultdict

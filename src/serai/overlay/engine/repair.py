@@ -1,4 +1,4 @@
-"""What is lost with nodes that fail, and how the others mend it: docs/tinymq.md, "Joins, leaves and failures".
+"""What is lost with nodes that fail, and how the others mend it: docs/overlay/tinymq.md, "Joins, leaves and failures".
 
 The fast twin of what the brokers (serai.overlay.broker.membership) agree on by messages.
 """

@@ -1,6 +1,6 @@
 """TinyMQ and PUB-2-SUB+ over a whole network: trees grow, queries are placed, events published, nodes fail.
 
-What each step does is told in docs/tinymq.md; the kernels are beside this file: trees, rendezvous, answers and repair.
+What each step does is told in docs/overlay/tinymq.md; the kernels stand beside this file.
 """
 
 from collections.abc import Sequence

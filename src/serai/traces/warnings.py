@@ -8,11 +8,11 @@ import numpy as np
 
 from serai.core.errors import BadInput
 
-_MOST_NAMED = 5  # lines of each oddity; the rest is only counted
+_MOST_NAMED = 5  # lines of each warning; the rest is only counted
 
 
 @dataclass(frozen=True)
-class Oddity:
+class ParseWarning:
     """Something that was found and decided: what and how, how often, and in which lines first."""
 
     what: str
@@ -20,14 +20,14 @@ class Oddity:
     lines: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """The oddity in one line: `2 x a node meets itself: left out (lines 3, 9)`."""
+        """The warning in one line: `2 x a node meets itself: left out (lines 3, 9)`."""
         named = ", ".join(str(line) for line in self.lines)
         more = ", ..." if self.count > len(self.lines) else ""
         place = f" (line{'s' if self.count > 1 else ''} {named}{more})" if self.lines else ""
         return f"{self.count:,} x {self.what}{place}"
 
 
-class Notebook:
+class ParseWarnings:
     """What has been noticed so far; a strict one does not note a line that is left out, it stops there."""
 
     def __init__(self, path: Path, strict: bool = False) -> None:
@@ -62,7 +62,7 @@ class Notebook:
             self._counts[what] = self._counts.get(what, 0) + count
             self._lines.setdefault(what, [])
 
-    def oddities(self) -> tuple[Oddity, ...]:
+    def listed(self) -> tuple[ParseWarning, ...]:
         """All that was noticed, what is most frequent first."""
         order = sorted(self._counts, key=lambda what: (-self._counts[what], what))
-        return tuple(Oddity(what, self._counts[what], tuple(self._lines[what])) for what in order)
+        return tuple(ParseWarning(what, self._counts[what], tuple(self._lines[what])) for what in order)

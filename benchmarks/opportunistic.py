@@ -1,6 +1,6 @@
 """How fast opportunistic networks run: transfers per CPU second, and what a large network takes.
 
-    python benchmarks/contacts.py [FOLDER]
+    python benchmarks/opportunistic.py [FOLDER]
 
 FOLDER holds contacts.txt.gz and messages.txt.gz of a run of The ONE (110 nodes, 2 h); without it that part is left out.
 Everything is CPU time of this process after the kernels are compiled; each part is run three times, the best counts.
@@ -22,7 +22,7 @@ from serai.lab import load_scenario, simulate
 from serai.opportunistic.engine.state import Medium, Outcome
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.traces import read_trace
-from serai.world.contacts import Meetings, merged
+from serai.world.contacts import Contacts, merged
 
 ROUNDS = 3
 LARGE_NODES, LARGE_CONTACTS, LARGE_BUNDLES, LARGE_S = 10_000, 10_000_000, 2_000, 86_400.0
@@ -82,7 +82,7 @@ def large_world(contacts: int) -> ContactWorld:
     a = rng.integers(0, LARGE_NODES - 1, contacts, dtype=np.int32)
     b = (a + 1 + rng.integers(0, LARGE_NODES - 1 - a)).astype(np.int32)
     down_s = up_s + rng.exponential(60.0, contacts)
-    meetings = merged(Meetings(a, b, up_s, down_s))
+    contacts = merged(Contacts(a, b, up_s, down_s))
     count = LARGE_BUNDLES
     bundles = Bundles(
         rng.integers(0, LARGE_NODES, count).astype(np.int32),
@@ -98,7 +98,7 @@ def large_world(contacts: int) -> ContactWorld:
         np.full(wishes, -math.inf),
         np.full(wishes, math.inf),
     )
-    return ContactWorld(LARGE_NODES, 100, meetings, bundles, subscriptions, np.ones(LARGE_NODES, bool))
+    return ContactWorld(LARGE_NODES, 100, contacts, bundles, subscriptions, np.ones(LARGE_NODES, bool))
 
 
 def large() -> None:
@@ -109,7 +109,7 @@ def large() -> None:
     begin = time.process_time()
     outcome: Outcome = PROTOCOLS["flooding"].simulate(world, medium, settings)
     cpu_s = time.process_time() - begin
-    report(f"{LARGE_NODES:,} nodes, {len(world.meetings.a):,} contacts", cpu_s, sum(outcome.transfers.values()))
+    report(f"{LARGE_NODES:,} nodes, {len(world.contacts.a):,} contacts", cpu_s, sum(outcome.transfers.values()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print(f"   {len(outcome.delivery_s):,} deliveries; peak memory of this process {peak:.2f} GiB")
 
