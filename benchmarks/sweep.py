@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 import serai
 from serai.lab import delays, measure
-from serai.log.schemas import sweep_schema
+from serai.log.metric_schemas import sweep_schema
 from serai.spark.machine import usable_cores
 from serai.spark.session import spark_session
 from serai.sweep import run as sweeping

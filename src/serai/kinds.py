@@ -6,15 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from serai.field.log import FieldRun, read_field_run
+from serai.field.log import FieldRun
 from serai.field.metrics import delays_field, measure_field
 from serai.field.sections import FieldScenario
 from serai.field.simulation import simulate_field
-from serai.opportunistic.log import OpportunisticRun, read_opportunistic_run
+from serai.log.run import SimulatedRun
+from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import delays_opportunistic, measure_opportunistic
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import simulate_opportunistic
-from serai.overlay.log import OverlayRun, read_overlay_run
+from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import measure_overlay
 from serai.overlay.sections import OverlayScenario
 from serai.overlay.simulation import simulate_overlay
@@ -27,10 +28,9 @@ class Kind:
     """Everything that the rest of serai asks of a kind of network."""
 
     scenario: type[Scenario]
-    run: type
+    run: type[SimulatedRun]
     simulate: Callable[..., Any]
     measure: Callable[..., Any]
-    read: Callable[..., Any]
     delays: Callable[[Any], Any] | None = None
     """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
 
@@ -43,14 +43,13 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(FieldScenario, FieldRun, simulate_field, measure_field, read_field_run, delays_field),
-        Kind(OverlayScenario, OverlayRun, simulate_overlay, measure_overlay, read_overlay_run),
+        Kind(FieldScenario, FieldRun, simulate_field, measure_field, delays_field),
+        Kind(OverlayScenario, OverlayRun, simulate_overlay, measure_overlay),
         Kind(
             OpportunisticScenario,
             OpportunisticRun,
             simulate_opportunistic,
             measure_opportunistic,
-            read_opportunistic_run,
             delays_opportunistic,
         ),
     )

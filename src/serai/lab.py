@@ -8,6 +8,7 @@ from typing import Any
 from serai.core.jit import announced_compilation
 from serai.kinds import CATALOGUE, KINDS, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
+from serai.log.run import RecordedRun
 from serai.log.run import write_run as write_run
 from serai.scenario.load import Overrides, load, parse
 from serai.scenario.section import Scenario
@@ -62,9 +63,11 @@ def delays(run: Any) -> Any:
 
 
 def read_run(folder: str | Path) -> Any:
-    """The run that a folder keeps, equal to the one that was written there."""
+    """The run that a folder keeps, equal to the one that was written there; of real nodes, their tables."""
     place = Path(folder)
     said = read_description(place)
-    check_keys(place, said, ("scenario", "tables"))
+    if said.get("origin") == "field" and "scenario" not in said:
+        return RecordedRun.read(place, said)
+    check_keys(place, said, ("scenario",))
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
-    return KINDS[scenario.network].read(place, said, scenario)
+    return KINDS[scenario.network].run.read(place, said, scenario)

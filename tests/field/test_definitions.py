@@ -14,7 +14,7 @@ import pytest
 
 from serai.field.metrics import DEFINITIONS, Metrics
 from serai.lab import measure
-from serai.log.schemas import METRICS
+from serai.log.metric_schemas import METRICS
 from tests.log import hand_made
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"

@@ -11,7 +11,7 @@ import pytest
 
 from serai.core.errors import BadInput
 from serai.lab import measure, parse_scenario, read_run, simulate, write_run
-from serai.log.schemas import CONTACTS_METRICS
+from serai.log.metric_schemas import CONTACTS_METRICS
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import (
     DEFINITIONS,

@@ -8,7 +8,7 @@ import pytest
 from serai import load_scenario, measure, read_run, simulate, write_run
 from serai.core.content import Attribute
 from serai.core.errors import BadInput
-from serai.log.schemas import METRICS_OF
+from serai.log.metric_schemas import METRICS_OF
 from serai.overlay import pub2sub, tinymq
 from serai.overlay.engine import run as overlay
 from serai.overlay.engine.graph import graph_of_links, is_connected

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from serai.core.errors import BadInput, did_you_mean
-from serai.log.schemas import METRICS_OF
+from serai.log.metric_schemas import METRICS_OF
 
 _USUAL: Final = "delivery_ratio"
 _GROWTH: Final = 1.5
