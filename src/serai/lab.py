@@ -8,6 +8,7 @@ from typing import Any
 from serai.core.jit import announced_compilation
 from serai.kinds import CATALOGUE, KINDS, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
+from serai.log.run import write_run as write_run
 from serai.scenario.load import Overrides, load, parse
 from serai.scenario.section import Scenario
 from serai.scenario.write import json_schema, starting_text
@@ -58,12 +59,6 @@ def delays(run: Any) -> Any:
     """The delay of each delivered pair (an array), and how many pairs were wanted; None where nobody waits."""
     answer = kind_of_run(run).delays
     return answer(run) if answer else None
-
-
-def write_run(run: Any, folder: str | Path) -> Path:
-    """Write a run to a new or empty folder, whole or not at all, and say where it is."""
-    written: Path = kind_of_run(run).write(run, folder)
-    return written
 
 
 def read_run(folder: str | Path) -> Any:

@@ -104,7 +104,7 @@ def ledger(of: World, receptions: list[Reception] = [], **changes: Any) -> Ledge
 def run(of: World, entries: Ledger, settings: FieldScenario | None = None, full: FullLog | None = None) -> FieldRun:
     """A run with seed 7."""
     settings = settings or scenario()
-    return FieldRun(settings, settings.protocol.name, 7, of, entries, full, dict(VERSIONS))
+    return FieldRun(settings, settings.protocol.name, 7, of, entries, full, versions=dict(VERSIONS))
 
 
 def full_log(transfers: list[tuple[int, ...]], drops: list[tuple[int, ...]]) -> FullLog:

@@ -162,3 +162,12 @@ def test_runs_are_shown_in_one_line():
 
 def test_versions_of_what_numbers_depend_on():
     assert package_versions().keys() == {"serai", "python", "numpy", "numba", "pyarrow", "pydantic"}
+
+
+def test_tables_are_those_of_the_folder_and_made_once(tmp_path):
+    run = hand_made.lively()
+    folder = write_run(run, tmp_path / "run")
+    assert run.tables.keys() == (RUN_TABLES | FULL_LOG_TABLES).keys()
+    for name, table in run.tables.items():
+        assert pq.ParquetFile(folder / f"{name}.parquet").read().equals(table), name
+        assert run.tables[name] is table

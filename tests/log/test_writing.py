@@ -13,6 +13,7 @@ import pytest
 
 import serai.log
 from serai.core.errors import BadInput
+from serai.field.log import FieldRun
 from serai.lab import read_run, write_run
 from serai.log.folder import check_out
 from tests.log import hand_made
@@ -182,7 +183,7 @@ def test_a_failure_leaves_nothing(failure, table, tmp_path, monkeypatch):
 
 
 def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(serai.field.log, "_description", lambda run: {"seed": float("nan")})
+    monkeypatch.setattr(FieldRun, "description", lambda run: {"seed": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == []
@@ -190,7 +191,7 @@ def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
 
 def test_an_empty_folder_survives_a_failure(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
-    monkeypatch.setattr(serai.field.log, "_tables_of", lambda run: 1 / 0)
+    monkeypatch.setattr(FieldRun, "_tables", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == ["run"]

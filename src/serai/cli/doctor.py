@@ -40,14 +40,14 @@ def _package(name: str) -> Check:
     try:
         return Check(name, True, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Check(name, False, "missing", "install serai again: pip install -e .")
+        return Check(name, False, "missing", "pip install 'serai[lab]'")
 
 
 def _java() -> Check:
     try:
         from serai.spark.java import choose_java
     except ImportError as error:
-        return Check("java", False, f"cannot be looked for: {error}", "install numba: see above")
+        return Check("java", False, f"cannot be looked for: {error}", "install what is missing: see above")
     try:
         java = choose_java()
     except CannotRun as error:
@@ -60,7 +60,7 @@ def _kernels() -> Check:
         from serai.core.jit import cache_folder, kernels_are_warm
         from serai.kinds import PROTOCOLS
     except ImportError as error:
-        return Check("kernels", False, f"cannot be compiled: {error}", "install numba: see above")
+        return Check("kernels", False, f"cannot be compiled: {error}", "install what is missing: see above")
     folder = cache_folder()
     warm = [name for name in PROTOCOLS if kernels_are_warm(name)]
     found = f"{' '.join(warm) or 'none'} compiled, in {folder}"

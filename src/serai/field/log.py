@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,19 +21,15 @@ from serai.field.world import World
 from serai.log.folder import (
     Codes,
     Columns,
-    Recorded,
     array,
     check_keys,
-    check_out,
     codes,
     lists,
     matrix,
-    package_versions,
     read_tables,
     words,
-    write_folder,
 )
-from serai.scenario.write import to_toml
+from serai.log.run import SimulatedRun
 from serai.world.grid import Grid, find_communities
 from serai.world.mobility import Tracks
 from serai.world.visits import sensor_contacts_by_cell, visits_of
@@ -47,18 +43,8 @@ Counts = NDArray[np.int64]
 
 NODE_KINDS: Final = ("sensor", "subscriber")
 OUTCOMES: Final = ("accepted", "refused")
-_RUN_KEYS: Final = (
-    "protocol",
-    "seed",
-    "scenario",
-    "attributes",
-    "versions",
-    "drops",
-    "control_messages",
-    "control_bits",
-    "died_s",
-    "tables",
-)
+_COUNTS: Final = ("drops", "control_messages", "control_bits", "died_s")
+_RUN_KEYS: Final = ("protocol", "seed", "scenario", "attributes", "versions", *_COUNTS, "tables")
 
 
 # --- A run
@@ -110,50 +96,43 @@ class FullLog(NamedTuple):
     drops: Drops
 
 
-@dataclass(frozen=True, eq=False)
-class FieldRun(Recorded):
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldRun(SimulatedRun):
     """One simulated run: what was asked for, the world it happened in, and what happened."""
 
     scenario: FieldScenario
-    protocol: str
-    seed: int
     world: World
     ledger: Ledger
     full: FullLog | None = None
-    versions: dict[str, str] = field(default_factory=package_versions)
 
-    def __repr__(self) -> str:
-        log = ", full log" if self.full else ""
+    @property
+    def full_log(self) -> bool:
+        """Whether every transfer and every drop was kept."""
+        return self.full is not None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the events' attributes."""
+        return self.world.attribute_names
+
+    def in_numbers(self) -> tuple[str, ...]:
+        """How much there is of everything, in a few words each."""
         return (
-            f"FieldRun({self.protocol}, seed {self.seed}: {len(self.world.sensor_x)} sensors,"
-            f" {len(self.world.low)} subscribers, {len(self.world.event_sensor)} events,"
-            f" {len(self.ledger.reception_event)} receptions{log})"
+            f"{len(self.world.sensor_x)} sensors",
+            f"{len(self.world.low)} subscribers",
+            f"{len(self.world.event_sensor)} events",
+            f"{len(self.ledger.reception_event)} receptions",
         )
+
+    def counts(self) -> dict[str, Any]:
+        """Sums that need no table."""
+        return {name: getattr(self.ledger, name) for name in _COUNTS}
+
+    def _tables(self) -> dict[str, pa.Table]:
+        return _tables_of(self)
 
 
 # --- Writing
-
-
-def write_field_run(run: FieldRun, folder: str | Path) -> Path:
-    """Write the run to a new or empty folder, whole or not at all, and say where it is."""
-    check_out(folder)  # before the tables are put together
-    return write_folder(folder, _description(run), _tables_of(run))
-
-
-def _description(run: FieldRun) -> dict[str, Any]:
-    """What `run.json` says, but for its list of tables."""
-    ledger = run.ledger
-    return {
-        "protocol": run.protocol,
-        "seed": run.seed,
-        "scenario": to_toml(run.scenario),
-        "attributes": list(run.world.attribute_names),
-        "versions": run.versions,
-        "drops": ledger.drops,
-        "control_messages": ledger.control_messages,
-        "control_bits": ledger.control_bits,
-        "died_s": ledger.died_s,
-    }
 
 
 def _tables_of(run: FieldRun) -> dict[str, pa.Table]:

@@ -11,7 +11,6 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -42,27 +41,6 @@ def package_versions() -> dict[str, str]:
 @cache  # looking into the installed packages takes a good part of the time of a run
 def _installed() -> dict[str, str]:
     return {name: metadata.version(name) for name in _PACKAGES}
-
-
-class Recorded:
-    """What was simulated: two are equal if everything in them is the same, to the last bit of the last array."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return all(same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))  # type: ignore[arg-type]
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have none either
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, arrays to the last bit."""
-    if isinstance(one, np.ndarray):
-        alike = isinstance(other, np.ndarray) and one.dtype == other.dtype
-        return alike and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
 
 
 # --- Writing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,23 +11,19 @@ import numpy as np
 
 from serai.log.folder import (
     Columns,
-    Recorded,
     array,
     check_keys,
-    check_out,
     codes,
     lists,
     matrix,
-    package_versions,
     read_tables,
     words,
-    write_folder,
 )
+from serai.log.run import SimulatedRun
 from serai.opportunistic.engine.setup import records
 from serai.opportunistic.engine.state import DROP, DROPS, TRANSFER, TRANSFERS, Outcome, Records
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, ContactWorld, Published, Subscriptions, Wanted
-from serai.scenario.write import to_toml
 from serai.world.contacts import Contacts
 
 if TYPE_CHECKING:
@@ -37,50 +33,42 @@ _COUNTED: Final = ("payload_bytes", "control_bytes", "wasted_bytes", "lists", "c
 _RUN_KEYS: Final = ("protocol", "seed", "scenario", "versions", "full_log", "attributes", "counted", "tables")
 
 
-@dataclass(frozen=True, eq=False)
-class OpportunisticRun(Recorded):
+@dataclass(frozen=True, eq=False, repr=False)
+class OpportunisticRun(SimulatedRun):
     """One run of an opportunistic network: what was given, and what came of it."""
 
     scenario: OpportunisticScenario
-    protocol: str
-    seed: int
     world: ContactWorld
     outcome: Outcome
     names: tuple[str, ...]  # of the nodes
     published: Published
     wanted: Wanted
     full_log: bool = False
-    versions: dict[str, str] = field(default_factory=package_versions)
 
-    def __repr__(self) -> str:
-        log = ", full log" if self.full_log else ""
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the events' attributes; none where subscriptions are to channels only."""
+        names = tuple(attribute.name for attribute in self.scenario.events.attributes)
+        return names[: self.published.values.shape[1]]
+
+    def in_numbers(self) -> tuple[str, ...]:
+        """How much there is of everything, in a few words each."""
         return (
-            f"OpportunisticRun({self.protocol}, seed {self.seed}: {len(self.names)} nodes,"
-            f" {self.outcome.contacts} contacts, {len(self.world.bundles.source)} bundles,"
-            f" {len(self.outcome.delivery_s)} deliveries{log})"
+            f"{len(self.names)} nodes",
+            f"{self.outcome.contacts} contacts",
+            f"{len(self.world.bundles.source)} bundles",
+            f"{len(self.outcome.delivery_s)} deliveries",
         )
+
+    def counts(self) -> dict[str, Any]:
+        """Sums that need no table."""
+        return {"full_log": self.full_log, "counted": {name: getattr(self.outcome, name) for name in _COUNTED}}
+
+    def _tables(self) -> dict[str, pa.Table]:
+        return _tables_of(self)
 
 
 # --- Writing
-
-
-def write_opportunistic_run(run: OpportunisticRun, folder: str | Path) -> Path:
-    """Write the run to a new or empty folder, whole or not at all, and say where it is."""
-    check_out(folder)  # before the tables are put together
-    return write_folder(folder, _description(run), _tables_of(run))
-
-
-def _description(run: OpportunisticRun) -> dict[str, Any]:
-    """What `run.json` says, but for its list of tables."""
-    return {
-        "protocol": run.protocol,
-        "seed": run.seed,
-        "scenario": to_toml(run.scenario),
-        "versions": run.versions,
-        "full_log": run.full_log,
-        "attributes": run.published.values.shape[1],
-        "counted": {name: getattr(run.outcome, name) for name in _COUNTED},
-    }
 
 
 def _tables_of(run: OpportunisticRun) -> dict[str, pa.Table]:
@@ -173,10 +161,10 @@ def read_opportunistic_run(place: Path, said: Mapping[str, Any], scenario: Oppor
             world.bundles,
             tuple(tables["channels"]["name"].to_pylist()),
             _where(tables["nodes"], "is_source"),
-            matrix(tables["bundles"], "values", said["attributes"]),
+            matrix(tables["bundles"], "values", len(said["attributes"])),
             array(tables["bundles"], "target", np.int32),
         ),
-        wanted=_wanted_from(tables, world.subscriptions, said["attributes"]),
+        wanted=_wanted_from(tables, world.subscriptions, len(said["attributes"])),
         full_log=said["full_log"],
         versions=said["versions"],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,25 +12,21 @@ import numpy as np
 
 from serai.log.folder import (
     Columns,
-    Recorded,
     array,
     check_keys,
-    check_out,
     codes,
     lists,
     matrix,
-    package_versions,
     read_tables,
     words,
-    write_folder,
 )
+from serai.log.run import SimulatedRun
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.run import KINDS, Damage, Load, Membership, Notifications, Outcome, QueryMessages, Stage
 from serai.overlay.engine.state import NONE
 from serai.overlay.sections import OverlayScenario
-from serai.scenario.write import to_toml
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,45 +34,44 @@ if TYPE_CHECKING:
 _RUN_KEYS: Final = ("protocol", "seed", "scenario", "attributes", "versions", "damage", "tables")
 
 
-@dataclass(frozen=True, eq=False)
-class OverlayRun(Recorded):
+@dataclass(frozen=True, eq=False, repr=False)
+class OverlayRun(SimulatedRun):
     """One simulated run: what was asked for, the network it happened in, and what happened."""
 
     scenario: OverlayScenario
-    protocol: str
-    seed: int
     network: Network
     outcome: Outcome
-    versions: dict[str, str] = field(default_factory=package_versions)
 
-    def __repr__(self) -> str:
+    @property
+    def full_log(self) -> bool:
+        """Whether every transfer and every drop was kept."""
+        return False
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the events' attributes."""
+        return tuple(attribute.name for attribute in self.network.attributes)
+
+    def in_numbers(self) -> tuple[str, ...]:
+        """How much there is of everything, in a few words each."""
         return (
-            f"OverlayRun({self.protocol}, seed {self.seed}: {len(self.network.names)} nodes,"
-            f" {len(self.network.roots)} trees, {len(self.network.low)} subscriptions,"
-            f" {len(self.network.publisher)} events, {len(self.outcome.notifications.event)} notifications)"
+            f"{len(self.network.names)} nodes",
+            f"{len(self.network.roots)} trees",
+            f"{len(self.network.low)} subscriptions",
+            f"{len(self.network.publisher)} events",
+            f"{len(self.outcome.notifications.event)} notifications",
         )
+
+    def counts(self) -> dict[str, Any]:
+        """Sums that need no table."""
+        damage = self.outcome.damage
+        return {"damage": None if damage is None else _damage_as_dict(damage)}
+
+    def _tables(self) -> dict[str, pa.Table]:
+        return _tables_of(self)
 
 
 # --- Writing
-
-
-def write_overlay_run(run: OverlayRun, folder: str | Path) -> Path:
-    """Write the run to a new or empty folder, whole or not at all, and say where it is."""
-    check_out(folder)  # before the tables are put together
-    return write_folder(folder, _description(run), _tables_of(run))
-
-
-def _description(run: OverlayRun) -> dict[str, Any]:
-    """What `run.json` says, but for its list of tables."""
-    damage = run.outcome.damage
-    return {
-        "protocol": run.protocol,
-        "seed": run.seed,
-        "scenario": to_toml(run.scenario),
-        "attributes": [attribute.name for attribute in run.network.attributes],
-        "versions": run.versions,
-        "damage": None if damage is None else _damage_as_dict(damage),
-    }
 
 
 def _damage_as_dict(damage: Damage) -> dict[str, Any]:
