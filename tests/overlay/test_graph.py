@@ -12,7 +12,6 @@ from serai.overlay.engine.graph import (
     FAR,
     Graph,
     check_connected,
-    components,
     graph_of_links,
     hops_from,
     is_connected,
@@ -23,6 +22,7 @@ from serai.overlay.engine.graph import (
 )
 from serai.overlay.engine.paths import shortest_ways
 from serai.overlay.engine.roots import k_centre_roots, random_roots, roots_along_edge
+from serai.world.components import connected_components
 
 
 def lists(graph: Graph) -> list[list[int]]:
@@ -59,7 +59,7 @@ def test_components_and_hops_as_by_relaxation(seed: int, nodes: int, links: int)
         hops[one, other] = hops[other, one] = 1
     for middle in range(nodes):
         hops = np.minimum(hops, hops[:, middle, None] + hops[None, middle])
-    of_node = components(graph)
+    of_node = connected_components(graph.start, graph.neighbors)
     for node in range(nodes):
         assert hops_from(graph, np.array([node], np.int32)).tolist() == np.minimum(hops[node], FAR).tolist()
         assert ((of_node == of_node[node]) == (hops[node] < FAR)).all()
