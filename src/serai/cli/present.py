@@ -65,7 +65,7 @@ _OVERLAY_LINES: Final = (
     (
         "delay",
         "{notification_delay_ratio}",
-        "times the shortest way; {notification_delay_ratio_of_means} as a ratio of means",
+        "times the shortest path; {notification_delay_ratio_of_means} as a ratio of means",
     ),
     ("event", "{transmissions_per_event}", "transmissions to where it meets queries"),
     ("load", "{busiest_share}", "of all messages at the busiest node; Gini {load_gini}"),
@@ -73,7 +73,7 @@ _OVERLAY_LINES: Final = (
     ("energy", "{energy_j} J", "and {control_energy_j} J to build the trees"),
 )
 _FAILURE_LINES: Final = (
-    ("failed", "{failed_nodes}", "nodes; {rekeyed_nodes} others lost their key, {cut_off_nodes} any way"),
+    ("failed", "{failed_nodes}", "nodes; {rekeyed_nodes} others lost their key, {cut_off_nodes} any path to a root"),
     ("repair", "{repair_messages}", "messages; {changed_nodes} nodes changed state"),
     ("delivered", "{delivery_ratio_unrepaired}", "before anybody knows"),
     ("", "{delivery_ratio_repaired}", "when the trees are mended"),

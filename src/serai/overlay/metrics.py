@@ -15,7 +15,6 @@ from serai.log.metrics import Definition
 from serai.overlay.engine.run import KINDS, Damage, Load, Stage
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
-from serai.overlay.tinymq import own_tree
 
 Counts = NDArray[np.int64]
 
@@ -38,11 +37,11 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "query_hops_own_tree": Definition("", "Transmissions of a query in the subscriber's own tree."),
     "query_hops_all_trees": Definition("", "Transmissions of a query in all trees together."),
     "notification_delay_ratio": Definition(
-        "", "Hops over the rendezvous, over those of the shortest way: the mean of the ratios."
+        "", "Hops over the rendezvous, over those of the shortest path: the mean of the ratios."
     ),
     "notification_delay_ratio_of_means": Definition("", "The same as the ratio of the means."),
     "notification_hops": Definition("", "Mean hops from publisher over rendezvous to subscriber."),
-    "shortest_hops": Definition("", "Mean hops from publisher to subscriber on the shortest way."),
+    "shortest_hops": Definition("", "Mean hops from publisher to subscriber on the shortest path."),
     "transmissions_per_event": Definition("", "Transmissions on the way to the rendezvous, per event."),
     "notification_transmissions_per_event": Definition("", "Transmissions of notifications, per event."),
     "busiest_share": Definition("fraction", "The busiest node's share of all messages sent and received."),
@@ -55,7 +54,7 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "control_energy_j": Definition("J", "Energy that all nodes spent on advertisements."),
     "busiest_energy_j": Definition("J", "Energy of the node that spent most on events, queries and notifications."),
     "failed_nodes": Definition("", "Nodes that failed."),
-    "cut_off_nodes": Definition("", "Living nodes without a way to any root."),
+    "cut_off_nodes": Definition("", "Living nodes without a path to any root."),
     "rekeyed_nodes": Definition("", "Living nodes that lost a key and had to join anew."),
     "changed_nodes": Definition("", "Living nodes whose key or distance to some root changed."),
     "repair_messages": Definition("", "Messages of the repair: news, requests and answers, queries handed on."),
@@ -191,16 +190,20 @@ def _queries(run: OverlayRun) -> dict[str, Any]:
 
 def own_trees(run: OverlayRun) -> NDArray[np.int32]:
     """The own tree of each node."""
-    nodes, trees = len(run.network.names), len(run.network.roots)
-    if run.protocol == "pub2sub":
-        return np.array([own_tree(node, trees) for node in range(nodes)], np.int32)
+    places, nodes = run.outcome.tree_places, len(run.network.names)
+    layers = run.scenario.protocol.layers(len(run.network.roots))
+    layer_of_tree = np.empty(len(run.network.roots), np.int64)
+    for layer, trees in enumerate(layers):
+        layer_of_tree[trees] = layer
+    own_layer = np.array([run.scenario.protocol.own_layer(node, len(layers)) for node in range(nodes)], np.int64)
+    is_own = layer_of_tree[places.tree] == own_layer[places.node]
     own = np.full(nodes, NONE, np.int32)
-    own[run.outcome.membership.node] = run.outcome.membership.tree
+    own[places.node[is_own]] = places.tree[is_own]
     return own
 
 
 def _delays(run: OverlayRun) -> dict[str, Any]:
-    """How much longer than the shortest way; who is told by itself has no way to compare with."""
+    """How much longer than the shortest path; who is told by itself has no path to compare with."""
     told = run.outcome.notifications
     apart = ~told.again & (told.shortest > 0)
     hops, shortest = told.hops[apart], told.shortest[apart]
@@ -216,7 +219,7 @@ def _loads(run: OverlayRun) -> dict[str, Any]:
     outcome, graph = run.outcome, run.network.graph
     handled = messages_per_node(outcome.load)
     met = outcome.arrivals.node[outcome.arrivals.node != NONE]
-    layers = len(run.network.roots) if run.protocol == "pub2sub" else 1
+    layers = len(run.scenario.protocol.layers(len(run.network.roots)))
     kept = np.bincount(outcome.queries.node, minlength=graph.nodes)
     state = (np.diff(graph.start) + 1) * layers + kept
     return {
