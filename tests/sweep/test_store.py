@@ -201,9 +201,7 @@ def test_a_folder_of_another_version_is_refused(store: Store, plan: Plan, monkey
         store.open(plan)
 
 
-def test_the_stamp_of_the_sources_covers_what_makes_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stamp_of_the_sources_covers_what_makes_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "serai"
     shutil.copytree(Path(serai.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(serai, "__file__", str(package / "__init__.py"))
