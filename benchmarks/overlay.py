@@ -1,4 +1,4 @@
-"""How fast and how large: TinyMQ and PUB-2-SUB+ over networks of keys.
+"""How fast and how large: TinyMQ and PUB-2-SUB+ in key-based overlays.
 
     make bench                 everything, some minutes
     python benchmarks/overlay.py --quick

@@ -76,7 +76,7 @@ def test_over_spark_connect(undisturbed: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not THOROUGH, reason="takes long: make test-all")
-def test_a_local_sweep_that_is_killed_is_taken_up_again(undisturbed: bytes, tmp_path: Path) -> None:
+def test_a_local_sweep_that_is_killed_is_resumed(undisturbed: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
     with processes(tmp_path) as group:
         first = start_sweep(group, "first", folder)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
 from serai.sweep import store as module
 from serai.sweep.columns import part_schema
@@ -182,7 +184,7 @@ def test_writing_a_part_twice_leaves_one(store: Store, plan: Plan) -> None:
 # --- refusals
 
 
-def test_a_folder_of_the_same_sweep_is_taken_up_again(store: Store, plan: Plan) -> None:
+def test_a_folder_of_the_same_sweep_is_resumed(store: Store, plan: Plan) -> None:
     store.open(plan)
     store.open(tiny_plan("sensors.count=8,9,10", seeds=30))
     assert store.plan() == tiny_plan("sensors.count=8,9,10", seeds=30)
@@ -197,6 +199,27 @@ def test_a_folder_of_another_version_is_refused(store: Store, plan: Plan, monkey
     monkeypatch.setattr(module, "source_stamp", lambda: "another")
     with pytest.raises(OtherSweep, match=r"its runs were made with sources .* choose another folder"):
         store.open(plan)
+
+
+def test_the_stamp_of_the_sources_covers_what_makes_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "serai"
+    shutil.copytree(Path(serai.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(serai, "__file__", str(package / "__init__.py"))
+
+    def stamp_after_an_edit(name: str) -> str:
+        with (package / name).open("a") as source:
+            source.write("# edited\n")
+        return module.source_stamp()
+
+    before = module.source_stamp()
+    for name in ("cli/runs.py", "matching/index.py", "papers/claims.py", "report/page.py", "spark/session.py"):
+        assert stamp_after_an_edit(name) == before
+    seen = {before}
+    for name in ("field/ced.py", "opportunistic/rules.py", "core/content.py", "world/contacts.py", "sweep/delays.py"):
+        stamp = stamp_after_an_edit(name)
+        assert stamp not in seen
+        seen.add(stamp)
+    assert all((package / name).exists() for name in module._NO_MATTER)
 
 
 def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path, plan: Plan) -> None:

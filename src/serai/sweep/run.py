@@ -1,4 +1,4 @@
-"""A sweep: all runs of a plan on Spark, each once, into a folder where it can be resumed at any time."""
+"""A sweep: all runs of a plan on Spark, each once, into a folder that can be resumed at any time."""
 
 from __future__ import annotations
 

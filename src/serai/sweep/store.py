@@ -6,7 +6,8 @@
     runs/             with --keep: a folder for each run
 
 A part says in its footer which runs it holds. Writing it twice writes the same file; two parts with a run in common
-hold the same row, and the table takes one of them. So tasks may be lost, retried or doubled as they like.
+hold the same row, and the table takes one of them. So tasks may be lost, retried or run twice, and a sweep may be
+resumed at any time. Why so: docs/adr/0004-parts-that-can-be-written-twice.md.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ _RUNS_KEY: Final = b"serai.runs"
 _PART_NAME: Final = re.compile(r"(\d+)-([0-9a-f]{32})\.parquet")
 _SEEDS_PER_GROUP: Final = 8192
 """Rows are gathered and written so many seeds at a time: memory stays bounded, and the bytes do not depend on it."""
-_LEFT_OVER_S: Final = 3600
+_LEFT_OVER_S: Final = 3600  # a file begun longer ago than this belongs to no task that still runs
 _NUMBERS_DEPEND_ON: Final = ("serai", "numpy", "numba")
-# What turns a run into text or pictures does not change its numbers.
-_NO_MATTER: Final = ("cli", "papers", "pipeline", "report", "demo.py", "doctor.py", "present.py", "__main__.py")
+# What starts runs, matches events or turns results into text and pictures does not change the numbers of a run.
+_NO_MATTER: Final = ("cli", "matching", "papers", "report", "spark", "__main__.py")
 
 
 class Segment(NamedTuple):
@@ -112,7 +113,10 @@ class Store:
             path.unlink(missing_ok=True)
 
     def is_marked(self, mark: str) -> bool:
-        """Whether this folder, as seen from here, is the one that carries the mark."""
+        """Whether this folder, as seen from here, is the one that carries the mark.
+
+        A path proves nothing: a worker on another machine may have a folder of the same name on a disk of its own.
+        """
         try:
             return _digest((self.folder / _PLAN_FILE).read_bytes()) == mark
         except OSError:
@@ -162,7 +166,7 @@ class Store:
     # --- finished runs
 
     def parts(self) -> tuple[list[Part], list[str]]:
-        """The parts that are whole, and the names of those that are not: they are set aside."""
+        """The parts that are whole, and the names of those that are not: they are set aside, and run again."""
         whole, damaged = [], []
         for path in sorted(self.parts_folder.glob("*.parquet")):
             segments = _segments_of(path)
@@ -242,7 +246,7 @@ def write_aside(place: Path, content: bytes) -> None:
             try:
                 aside.write(content)
                 aside.flush()
-                os.fsync(aside.fileno())
+                os.fsync(aside.fileno())  # a rename may reach the disk before the content does
                 Path(aside.name).chmod(0o644)
                 Path(aside.name).replace(place)
             except BaseException:
@@ -278,7 +282,7 @@ class _RowsOfParts:
         for part in parts:
             for segment in part.segments:
                 self._of_cell[segment.cell].append((segment, part.path))
-        # A part with many cells is wanted again soon.
+        # A part with many cells is wanted again soon: neighbouring cells were run by the same tasks.
         self._read = lru_cache(maxsize=256)(_read_part)
 
     def of(self, wanted: Segment) -> pa.Table:
@@ -304,7 +308,7 @@ class _RowsOfParts:
 
 
 def _each_once(rows: pa.Table, wanted: Segment) -> pa.Table:
-    """The rows without repetitions, which must be true ones."""
+    """The rows without repetitions; rows of the same run must be equal, as runs are deterministic."""
     seeds: NDArray[np.int64] = rows["seed"].to_numpy()
     again = np.flatnonzero(seeds[1:] == seeds[:-1]) + 1
     if len(again):
@@ -352,7 +356,7 @@ def missing_runs(wanted: Mapping[str, int], parts: Iterable[Part]) -> Iterator[S
         for segment in part.segments:
             finished[segment.cell].append(segment)
     for cell, seeds in wanted.items():
-        reached = 0
+        reached = 0  # every seed below it is finished or was handed out; segments may overlap
         for segment in sorted(finished[cell]):
             if reached < min(segment.first, seeds):
                 yield Segment(cell, reached, min(segment.first, seeds))

@@ -1,4 +1,4 @@
-"""The pages on opportunistic networks say what the code does: every key, and an example of every format."""
+"""docs/opportunistic/index.md says every key of a scenario, with its default and its choices."""
 
 import json
 import re
@@ -13,47 +13,12 @@ from serai.lab import parse_scenario
 from serai.opportunistic.protocols import PROTOCOLS
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.scenario.section import Section, keys_of
-from serai.traces import FORMATS, detect_format, read_trace
-from serai.traces.messages import read_interests, read_messages
 
-DOCS = Path(__file__).parents[2] / "docs"
-FORMATS_PAGE = (DOCS / "traces.md").read_text(encoding="utf-8")
-CONTACTS_PAGE = (DOCS / "opportunistic" / "index.md").read_text(encoding="utf-8")
-
-
-def example(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", FORMATS_PAGE, re.DOTALL)
-    return str(found)
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_the_example_of_every_format_is_of_that_format(form: str, tmp_path: Path) -> None:
-    path = tmp_path / "trace"
-    path.write_text(example(form))
-    assert detect_format(path) == form
-    trace = read_trace(path, strict=True)
-    assert trace.names
-    assert all("still up" in warning.what for warning in trace.warnings)
-    assert f"`{form}`" in FORMATS_PAGE
-
-
-@pytest.mark.parametrize("language", ["messages", "csv"])
-def test_the_examples_of_messages_can_be_read(language: str, tmp_path: Path) -> None:
-    path = tmp_path / "messages"
-    path.write_text(example(language))
-    assert len(read_messages(path, strict=True).source) == 2
-
-
-def test_the_example_of_subscriptions_can_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "subscriptions.csv"
-    path.write_text(example("subscriptions"))
-    found = read_interests(path, strict=True)
-    assert found.node == ["n1", "n3"]
-    assert found.to_s.tolist() == [float("inf"), 7200.0]
+PAGE = (Path(__file__).parents[2] / "docs" / "opportunistic" / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_example_of_ranges_is_a_scenario() -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", CONTACTS_PAGE, re.DOTALL)
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     scenario = parse_scenario(text)
     assert isinstance(scenario, OpportunisticScenario)
     assert scenario.events.cells == 8
@@ -72,7 +37,7 @@ def expected() -> Iterator[tuple[str, Any]]:
 
 def documented() -> dict[str, tuple[str, str]]:
     rows = {}
-    for chapter in CONTACTS_PAGE.partition("## Every key")[2].split("\n### ")[1:]:
+    for chapter in PAGE.partition("## Every key")[2].split("\n### ")[1:]:
         table = re.match(r"`\[(.*)\]`", chapter)
         for key, default, meaning in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", chapter, flags=re.M):
             rows[f"{table[1]}.{key}" if table else key] = (default.strip("`"), meaning)
