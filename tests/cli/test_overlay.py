@@ -1,4 +1,4 @@
-"""What the command line answers about networks of keys."""
+"""What the command line answers about key-based overlays."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""TinyMQ's rules on the paper's own examples, on known answers, and against keys and strings written as texts."""
+"""TinyMQ's rules on the paper's own examples, on known answers, and against keys written as texts."""
 
 import math
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from serai.core.content import Attribute
 from serai.core.errors import BadInput
 from serai.core.jit import bit_length, kernel
 from serai.overlay import pub2sub, tinymq
-from serai.overlay.broker.configuration import Terms
-from tests.overlay.naive import Links, Overlay, common, string_of, strings_of
+from serai.overlay.broker import NetworkConfiguration
+from tests.overlay.naive import Links, Overlay, common, rendezvous_key_of, rendezvous_keys_of
 from tests.overlay.stories import Ask, FromBrokers, Story, Tell
 
 BITS = 8
@@ -34,15 +34,15 @@ def head(text: str, bits: int = BITS) -> int:
     return int(text[:bits].ljust(bits, "0"), 2)
 
 
-def next_hop(routing: str, own: str, parent: str, neighbors: list[tuple[str, int]], string: str) -> str | None:
-    """The key of the neighbour (key, relation) that the rules prefer; None: the string stays."""
+def next_hop(routing: str, own: str, parent: str, neighbors: list[tuple[str, int]], rendezvous_key: str) -> str | None:
+    """The key of the neighbour (key, relation) that the rules prefer; None: the rendezvous key stays."""
     code = tinymq.ROUTINGS.index(routing)  # type: ignore[arg-type]
-    bits = len(string)
-    beat = tinymq.to_beat(code, head(own, bits), len(own), own.count("1"), len(parent), int(string, 2), bits)
+    bits = len(rendezvous_key)
+    beat = tinymq.to_beat(code, head(own, bits), len(own), own.count("1"), len(parent), int(rendezvous_key, 2), bits)
     most, found = tinymq.NEVER, None
     for key, relation in neighbors:
         liking = tinymq.preference(
-            code, relation, beat, head(key, bits), len(key), key.count("1"), int(string, 2), bits
+            code, relation, beat, head(key, bits), len(key), key.count("1"), int(rendezvous_key, 2), bits
         )
         if liking > most:
             most, found = liking, key
@@ -61,26 +61,26 @@ def test_keys_of_the_papers_first_figure(parent: str, nth: int, child: str) -> N
 
 
 @pytest.mark.parametrize(("parent", "nth"), [("0000000", 1), ("0000000", 2), ("00000001", 1), ("0001" * 3, 5)])
-def test_of_a_key_longer_than_a_string_only_the_first_bits_are_kept(parent: str, nth: int) -> None:
+def test_of_a_key_longer_than_a_rendezvous_key_only_the_first_bits_are_kept(parent: str, nth: int) -> None:
     child = parent + "0" * (nth - 1) + "1"
     assert tinymq.head_of_child(head(parent), len(parent), nth, BITS) == head(child)
 
 
 texts = st.text("01", max_size=BITS + 3)
-strings = st.text("01", min_size=BITS, max_size=BITS)
+rendezvous_keys = st.text("01", min_size=BITS, max_size=BITS)
 
 
-@given(texts, strings)
-def test_keys_and_strings_as_numbers_are_those_written_as_texts(key: str, string: str) -> None:
-    number = int(string, 2)
-    assert tinymq.is_prefix(head(key), len(key), number, BITS) == string.startswith(key)
-    assert tinymq.common_prefix(head(key), len(key), number, BITS) == common(key, string)
-    assert tinymq.ones(number) == string.count("1")
+@given(texts, rendezvous_keys)
+def test_keys_and_rendezvous_keys_as_numbers_are_those_written_as_texts(key: str, rendezvous_key: str) -> None:
+    number = int(rendezvous_key, 2)
+    assert tinymq.is_prefix(head(key), len(key), number, BITS) == rendezvous_key.startswith(key)
+    assert tinymq.common_prefix(head(key), len(key), number, BITS) == common(key, rendezvous_key)
+    assert tinymq.ones(number) == rendezvous_key.count("1")
 
 
-@given(texts, strings, st.integers(0, BITS))
-def test_a_prefix_is_split_by_the_keys_that_go_on_behind_it(key: str, string: str, length: int) -> None:
-    prefix = string[:length]
+@given(texts, rendezvous_keys, st.integers(0, BITS))
+def test_a_prefix_is_split_by_the_keys_that_go_on_behind_it(key: str, rendezvous_key: str, length: int) -> None:
+    prefix = rendezvous_key[:length]
     goes_on = key.startswith(prefix) and len(key[:BITS]) > length
     assert tinymq.is_split(head(key), len(key), head(prefix), length, BITS) == goes_on
 
@@ -102,7 +102,7 @@ P, C, S, O = tinymq.PARENT, tinymq.CHILD, tinymq.SAME_TREE, tinymq.OTHER_TREE  #
 CASES: list[tuple[str, str, str, str, list[tuple[str, int]], str, str | None]] = [
     ("down to the child that begins it", "strict", "0", "", [("01", C), ("001", C)], "0010", "001"),
     ("no child begins it: here", "strict", "0", "", [("01", C), ("001", C)], "0001", None),
-    ("a child's key longer than a string begins none", "strict", "000", "0", [("00001", C)], "0000", None),
+    ("a child's key longer than a rendezvous key begins none", "strict", "000", "0", [("00001", C)], "0000", None),
     ("down, though a neighbour shares more", "strict", "0", "", [("01", C), ("0110", S)], "0110", "01"),
     ("a neighbour that shares more than the node", "strict", "1", "", [("", P), ("01", S)], "0111", "01"),
     ("of several the one that shares most", "strict", "1", "", [("", P), ("01", S), ("011", S)], "0111", "011"),
@@ -121,14 +121,14 @@ CASES: list[tuple[str, str, str, str, list[tuple[str, int]], str, str | None]] =
 
 
 @pytest.mark.parametrize(
-    ("routing", "own", "parent", "neighbors", "string", "expected"),
+    ("routing", "own", "parent", "neighbors", "rendezvous_key", "expected"),
     [case[1:] for case in CASES],
     ids=[case[0] for case in CASES],
 )
 def test_next_hop(
-    routing: str, own: str, parent: str, neighbors: list[tuple[str, int]], string: str, expected: str | None
+    routing: str, own: str, parent: str, neighbors: list[tuple[str, int]], rendezvous_key: str, expected: str | None
 ) -> None:
-    assert next_hop(routing, own, parent, neighbors, string) == expected
+    assert next_hop(routing, own, parent, neighbors, rendezvous_key) == expected
 
 
 # --- Figures 1 and 2 ----------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ NODE = {number: node for node, number in NUMBER.items()}
 
 def figure(*steps: Any) -> Story:
     links = tuple((NUMBER[one], NUMBER[other]) for one in FIGURE for other in FIGURE[one] if one < other)
-    # a string of 6 bits is long enough for every key that the figure names
+    # a rendezvous key of 6 bits is long enough for every key that the figure names
     settings = tinymq.Settings(attribute_bits=6, event_trees="own")
     return Story(links, len(FIGURE), (NUMBER[6], NUMBER[9]), 1, settings, steps)
 
@@ -156,7 +156,12 @@ def test_keys_of_the_papers_figures() -> None:
     assert overlay.keys[0][7] == "01"
     assert overlay.keys[1][4] == "01"
     assert overlay.keys[0][10] == "0101"
-    assert [overlay.rendezvous(0, string) for string in ("0000", "00000", "01010", "010100")] == [6, 6, 10, 10]
+    assert [overlay.rendezvous(0, rendezvous_key) for rendezvous_key in ("0000", "00000", "01010", "010100")] == [
+        6,
+        6,
+        10,
+        10,
+    ]
 
 
 @pytest.mark.parametrize(("publisher", "event_way", "answer_way"), [
@@ -166,7 +171,7 @@ def test_keys_of_the_papers_figures() -> None:
 def test_the_ways_of_the_papers_second_figure(
     publisher: int, event_way: list[tuple[int, int]], answer_way: list[tuple[int, int]]
 ) -> None:
-    cell = 0b010000  # "01", as long as a string has to be
+    cell = 0b010000  # "01", as long as a rendezvous key has to be
     brokers = FromBrokers(figure())
     asked = brokers.take(Ask("query", NUMBER[13], (cell,), (cell,)))
     assert ways(asked.sent, "subscribe") == {(13, 6), (6, 7), (6, 2), (2, 1), (1, 4)}
@@ -214,24 +219,24 @@ def test_printed_event_goes_back_and_forth_between_two_trees(routing: str, lost:
 
 @pytest.mark.parametrize(("routing", "delivered"), [("as-printed", 0), ("strict", 1), ("greedy", 1), ("tree-edges", 1)])
 def test_printed_query_is_lost_in_the_smallest_network(routing: str, delivered: int) -> None:
-    """Node 1 owns all strings that begin with 1. It gets a query for 0 and 1, sends it back, and stores nothing."""
+    """Node 1 owns the rendezvous keys that begin with 1. It gets a query for 0 and 1, sends it back, stores nothing."""
     asked, told = play(routing, ((0, 1),), (0,), 1, Ask("query", 0, (0,), (1,)), Tell("event", 1, (1,)))
     assert ("query", 0, 1) in asked.stored or not delivered
     assert sum(told.delivered.values()) == delivered
 
 
-# --- Strings (III.C) ----------------------------------------------------------------------------------------
+# --- Rendezvous keys (III.C) ----------------------------------------------------------------------------------------
 
 
 def test_the_papers_query_and_event_meet() -> None:
     """0 < temperature < 0.5, 0.85 < humidity < 0.9; the bits printed in III.C do not follow from its formulas."""
     domains = tuple(Attribute(name, "real", 0, 1) for name in ("temperature", "humidity"))
-    terms = Terms((0,), domains, tinymq.Settings(attribute_bits=6))
-    query = terms.query("query", [math.nextafter(0, 1), math.nextafter(0.85, 1)], [0.5, 0.9])
-    event = terms.event("event", [0.25, 0.88])
+    configuration = NetworkConfiguration((0,), domains, tinymq.Settings(attribute_bits=6))
+    query = configuration.query("query", [math.nextafter(0, 1), math.nextafter(0.85, 1)], [0.5, 0.9])
+    event = configuration.event("event", [0.25, 0.88])
     assert (list(query.first), list(query.last)) == ([0, 54], [32, 57])  # floor(64 x)
-    assert format(event.string, "012b") == format(16, "06b") + format(56, "06b")
-    assert format(event.string, "012b") in strings_of(query.first, query.last, 6)
+    assert format(event.rendezvous_key, "012b") == format(16, "06b") + format(56, "06b")
+    assert format(event.rendezvous_key, "012b") in rendezvous_keys_of(query.first, query.last, 6)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +261,7 @@ def test_the_most_cells(bits: int) -> None:
     assert 2 ** (bits - 1) < ends[1] <= 2**bits - 1
     whole_box = np.zeros(1, np.int64), ends[1:]
     for mapping in (tinymq.SPLIT, tinymq.MORTON):
-        assert tinymq.strings_of(ends[:, None], mapping, bits).tolist() == ends.tolist()
+        assert tinymq.rendezvous_keys_of(ends[:, None], mapping, bits).tolist() == ends.tolist()
         assert tinymq.touches(*whole_box, 0, 0, mapping, bits)
         assert tinymq.touches(*whole_box, 1 << (bits - 1), 1, mapping, bits)
         assert not tinymq.touches(ends[:1], ends[:1], 1 << (bits - 1), 1, mapping, bits)
@@ -297,10 +302,14 @@ def boxes(draw: st.DrawFn) -> tuple[list[int], list[int], int, str]:
 
 
 @given(boxes(), st.data())
-def test_a_box_touches_the_prefixes_of_its_strings(box: tuple[list[int], list[int], int, str], data: Any) -> None:
+def test_a_box_touches_the_prefixes_of_its_rendezvous_keys(
+    box: tuple[list[int], list[int], int, str], data: Any
+) -> None:
     first, last, bits, mapping = box
     prefix = data.draw(st.text("01", max_size=bits * len(first)))
-    expected = any(string.startswith(prefix) for string in strings_of(first, last, bits, mapping))
+    expected = any(
+        rendezvous_key.startswith(prefix) for rendezvous_key in rendezvous_keys_of(first, last, bits, mapping)
+    )
     code = tinymq.MAPPINGS.index(mapping)  # type: ignore[arg-type]
     arrays = np.array(first, np.int64), np.array(last, np.int64)
     number = head(prefix, bits * len(first))
@@ -308,20 +317,22 @@ def test_a_box_touches_the_prefixes_of_its_strings(box: tuple[list[int], list[in
 
 
 @given(boxes())
-def test_strings_of_cells(box: tuple[list[int], list[int], int, str]) -> None:
+def test_rendezvous_keys_of_cells(box: tuple[list[int], list[int], int, str]) -> None:
     first, last, bits, mapping = box
     code = tinymq.MAPPINGS.index(mapping)  # type: ignore[arg-type]
-    found = tinymq.strings_of(np.array([first, last], np.int64), code, bits)
-    assert found.tolist() == [int(string_of(cells, bits, mapping), 2) for cells in (first, last)]
+    found = tinymq.rendezvous_keys_of(np.array([first, last], np.int64), code, bits)
+    assert found.tolist() == [int(rendezvous_key_of(cells, bits, mapping), 2) for cells in (first, last)]
 
 
 # --- Compiled -----------------------------------------------------------------------------------------------
 
 
 @kernel
-def decide_compiled(code: int, relation: int, own: int, own_length: int, key: int, length: int, string: int) -> Any:
-    beat = tinymq.to_beat(code, own, own_length, 2, 1, string, BITS)
-    return beat, tinymq.preference(code, relation, beat, key, length, 3, string, BITS)
+def decide_compiled(
+    code: int, relation: int, own: int, own_length: int, key: int, length: int, rendezvous_key: int
+) -> Any:
+    beat = tinymq.to_beat(code, own, own_length, 2, 1, rendezvous_key, BITS)
+    return beat, tinymq.preference(code, relation, beat, key, length, 3, rendezvous_key, BITS)
 
 
 @kernel
@@ -334,17 +345,19 @@ def uncompiled(compiled: Any) -> Callable[..., Any]:
     return function
 
 
-@given(st.integers(0, 3), st.integers(0, 3), texts, texts, strings)
-def test_decisions_are_the_same_compiled(code: int, relation: int, own: str, key: str, string: str) -> None:
-    arguments = code, relation, head(own), len(own), head(key), len(key), int(string, 2)
+@given(st.integers(0, 3), st.integers(0, 3), texts, texts, rendezvous_keys)
+def test_decisions_are_the_same_compiled(code: int, relation: int, own: str, key: str, rendezvous_key: str) -> None:
+    arguments = code, relation, head(own), len(own), head(key), len(key), int(rendezvous_key, 2)
     assert decide_compiled(*arguments) == uncompiled(decide_compiled)(*arguments)
 
 
-@given(boxes(), strings, st.integers(0, 3))
-def test_touching_is_the_same_compiled(box: tuple[list[int], list[int], int, str], string: str, length: int) -> None:
+@given(boxes(), rendezvous_keys, st.integers(0, 3))
+def test_touching_is_the_same_compiled(
+    box: tuple[list[int], list[int], int, str], rendezvous_key: str, length: int
+) -> None:
     first, last, bits, mapping = box
     width = bits * len(first)
-    prefix = head(string[: min(length, width)], width)
+    prefix = head(rendezvous_key[: min(length, width)], width)
     code = tinymq.MAPPINGS.index(mapping)  # type: ignore[arg-type]
     arrays = np.array(first, np.int64), np.array(last, np.int64)
     arguments = *arrays, prefix, min(length, width), code, bits
@@ -360,13 +373,15 @@ def test_queries_and_events_that_both_stay_at_home_are_refused(settings: Any) ->
         settings(query_trees="own", event_trees="own")
 
 
-def test_strings_that_are_too_long_are_refused() -> None:
+def test_rendezvous_keys_that_are_too_long_are_refused() -> None:
     domains = tuple(Attribute(f"A{number}", "real", 0, 1) for number in range(4))
-    with pytest.raises(BadInput, match="4 attributes of 16 bits make strings of 64 bits; at most 63, so at most 15"):
-        Terms((0,), domains, tinymq.Settings(attribute_bits=16))
+    with pytest.raises(
+        BadInput, match="4 attributes of 16 bits make rendezvous keys of 64 bits; at most 63, so at most 15"
+    ):
+        NetworkConfiguration((0,), domains, tinymq.Settings(attribute_bits=16))
 
 
 def test_a_query_for_nothing_is_refused() -> None:
-    terms = Terms((0,), (Attribute("A1", "real", 0, 10),), tinymq.Settings())
+    configuration = NetworkConfiguration((0,), (Attribute("A1", "real", 0, 10),), tinymq.Settings())
     with pytest.raises(BadInput, match=r"11 .. 12 holds no value of A1, which lies in 0 .. 10"):
-        terms.query("query", [11], [12])
+        configuration.query("query", [11], [12])

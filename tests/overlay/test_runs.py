@@ -51,13 +51,13 @@ def run_of(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> Ov
 
 
 def test_known_answers_on_a_line() -> None:
-    """Keys are "", 1, 11, 111, 1111, so the strings of four bits meet at: 0... at a, 10.. at b, ..., 1111 at e."""
+    """Node keys are "", 1, 11, 111, 1111; so rendezvous keys of four bits meet: 0... at a, 10.. at b, .., 1111 at e."""
     metrics = measure(run_of(line_of_five(), tinymq.Settings(attribute_bits=4)))
-    assert metrics.nodes_per_query == 5  # every node is the rendezvous of some string
+    assert metrics.nodes_per_query == 5  # every node is the rendezvous of some rendezvous key
     assert metrics.query_path_hops == (0 + 1 + 2 + 3 + 4) / 5
     assert metrics.query_hops_own_tree == metrics.query_hops_all_trees == 4
     assert (metrics.wanted_pairs, metrics.delivered_pairs, metrics.delivery_ratio) == (2, 2, 1.0)
-    # Event 0 (string 0000) meets at a, and the notification goes a -> e; event 1 (1111) meets where it is told: at e.
+    # Event 0 (0000) meets at a, and the notification goes a -> e; event 1 (1111) meets where it is told: at e.
     assert metrics.transmissions_per_event == 0
     assert metrics.notification_transmissions_per_event == 4 / 2
     assert metrics.notification_hops == metrics.shortest_hops == 4  # e is told by itself: no way to compare

@@ -213,7 +213,7 @@ NOTIFICATIONS = pa.schema(
         _column("query", _INDEX, "the subscription that it matches, and whose node was told"),
         _column("tree", _INDEX, "the tree in which they met"),
         _column("hops", _INDEX, "hops from the publisher over the rendezvous to the subscriber"),
-        _column("shortest", _INDEX, "hops from the publisher to the subscriber on the shortest way"),
+        _column("shortest", _INDEX, "hops from the publisher to the subscriber on the shortest path"),
         _column("again", pa.bool_(), "whether the subscriber had been told of this event before, by another tree"),
     ]
 )

@@ -25,7 +25,7 @@ _WORST: Final = 0.1  # the share of subscribers that are called the worst served
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpportunisticMetrics(TimedMetrics):
-    """All metrics of one run of an opportunistic network; `docs/contacts-results.md` says more."""
+    """All metrics of one run of an opportunistic network; `docs/opportunistic/results.md` says more."""
 
     nodes: int = metric(says="Nodes of the network.")
     contacts: int = metric(says="Contacts that began within the run and lasted.")

@@ -15,7 +15,6 @@ from serai.log.metrics import Metrics, mean, metric, ratio
 from serai.overlay.engine.run import KINDS, Damage, Load
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
-from serai.overlay.tinymq import own_tree
 
 Counts = NDArray[np.int64]
 
@@ -24,7 +23,7 @@ _PJ_PER_J: Final = 1e12
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OverlayMetrics(Metrics):
-    """All metrics of one run of an overlay; `docs/overlay.md` says more."""
+    """All metrics of one run of an overlay; `docs/overlay/index.md` says more."""
 
     nodes: int = metric(says="Nodes of the network.")
     trees: int = metric(says="Trees, one for each root.")
@@ -162,16 +161,20 @@ def _queries(run: OverlayRun) -> dict[str, Any]:
 
 def own_trees(run: OverlayRun) -> NDArray[np.int32]:
     """The own tree of each node."""
-    nodes, trees = len(run.network.names), len(run.network.roots)
-    if run.protocol == "pub2sub":
-        return np.array([own_tree(node, trees) for node in range(nodes)], np.int32)
+    places, nodes = run.outcome.tree_places, len(run.network.names)
+    layers = run.scenario.protocol.layers(len(run.network.roots))
+    layer_of_tree = np.empty(len(run.network.roots), np.int64)
+    for layer, trees in enumerate(layers):
+        layer_of_tree[trees] = layer
+    own_layer = np.array([run.scenario.protocol.own_layer(node, len(layers)) for node in range(nodes)], np.int64)
+    is_own = layer_of_tree[places.tree] == own_layer[places.node]
     own = np.full(nodes, NONE, np.int32)
-    own[run.outcome.membership.node] = run.outcome.membership.tree
+    own[places.node[is_own]] = places.tree[is_own]
     return own
 
 
 def _delays(run: OverlayRun) -> dict[str, Any]:
-    """How much longer than the shortest way; who is told by itself has no way to compare with."""
+    """How much longer than the shortest path; who is told by itself has no path to compare with."""
     told = run.outcome.notifications
     apart = ~told.again & (told.shortest > 0)
     hops, shortest = told.hops[apart], told.shortest[apart]
@@ -187,7 +190,7 @@ def _loads(run: OverlayRun) -> dict[str, Any]:
     outcome, graph = run.outcome, run.network.graph
     handled = messages_per_node(outcome.load)
     met = outcome.arrivals.node[outcome.arrivals.node != NONE]
-    layers = len(run.network.roots) if run.protocol == "pub2sub" else 1
+    layers = len(run.scenario.protocol.layers(len(run.network.roots)))
     kept = np.bincount(outcome.queries.node, minlength=graph.nodes)
     state = (np.diff(graph.start) + 1) * layers + kept
     return {
