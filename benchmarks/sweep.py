@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 
 import serai
 from serai.lab import delays, measure
-from serai.log.schemas import sweep_schema
 from serai.spark.machine import usable_cores
 from serai.spark.session import spark_session
 from serai.sweep import run as sweeping
 from serai.sweep.aggregate import delay_quantiles, paired, summary
+from serai.sweep.columns import sweep_schema
 from serai.sweep.delays import count_delays
 from serai.sweep.plan import plan_sweep
 

@@ -3,6 +3,7 @@
 import pytest
 
 from serai.core.errors import BadInput
+from serai.kinds import FIELD
 from serai.sweep.stopping import Until, first_seeds, is_narrow, next_seeds, parse_until
 
 
@@ -16,7 +17,7 @@ from serai.sweep.stopping import Until, first_seeds, is_narrow, next_seeds, pars
     ],
 )
 def test_what_is_asked_for(text: str, expected: Until) -> None:
-    assert parse_until(text, "field") == expected
+    assert parse_until(text, FIELD) == expected
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_what_is_asked_for(text: str, expected: Until) -> None:
 )
 def test_what_cannot_be_asked_for(text: str, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        parse_until(text, "field")
+        parse_until(text, FIELD)
 
 
 def test_only_points_that_are_wide_go_on() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
-from serai.log.schemas import part_schema
 from serai.sweep import store as module
+from serai.sweep.columns import part_schema
 from serai.sweep.plan import Plan, plan_sweep
 from serai.sweep.store import (
     OtherSweep,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from serai.core.errors import BadInput, BadScenario, Problem
-from serai.kinds import CATALOGUE
+from serai.kinds import CATALOGUE, AnyKind, kind_of
 from serai.lab import load_scenario, parse_scenario
 from serai.scenario.section import Scenario, SweepTable, keys_of, known_keys
 from serai.scenario.write import to_toml
@@ -54,7 +54,12 @@ class Plan:
     @property
     def network(self) -> str:
         """The kind of network, the same at all points."""
-        return self.cells[0].scenario.network
+        return self.kind.name
+
+    @property
+    def kind(self) -> AnyKind:
+        """What is known of that kind of network."""
+        return kind_of(self.cells[0].scenario)
 
     @property
     def seeds(self) -> int:

@@ -91,8 +91,8 @@ def run_sweep(
 
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    if keep == "log" and plan.network != "field":
-        raise BadInput(f"--keep log: only a field has a full log, and this is a network of kind {plan.network!r}")
+    if keep == "log" and "full_log" not in plan.kind.simulate_options:
+        raise BadInput(f"--keep log: networks of kind {plan.network!r} have no full log; use --keep ledger")
     store = Store(folder)
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values(), progress.on_notice)

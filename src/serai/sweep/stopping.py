@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from serai.core.errors import BadInput, did_you_mean
-from serai.log.schemas import METRICS_OF
+from serai.kinds import AnyKind
 
-_USUAL: Final = "delivery_ratio"
 _GROWTH: Final = 1.5
 _DIGITS: Final = 12
 
@@ -26,15 +25,15 @@ class Until:
     """Seeds before the first look: an interval from fewer says little about itself."""
 
 
-def parse_until(text: str, network: str) -> Until:
+def parse_until(text: str, kind: AnyKind) -> Until:
     """What --until-ci asks for: `1%`, or `mean_delay_s=2%`."""
     name, equals, width = text.rpartition("=")
     found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", width)
     fraction = float(found[1]) / (100 if found[2] else 1) if found else math.nan
     if not 0 < fraction < 1:
         raise BadInput(f"--until-ci {text}: write it like 1%, or mean_delay_s=1% for another metric")
-    metrics = [column.name for column in METRICS_OF[network] if column.name not in ("protocol", "seed")]
-    metric = name.strip() if equals else _USUAL if _USUAL in metrics else metrics[0]
+    metrics = [one.name for one in kind.definitions.values() if one.name not in ("protocol", "seed")]
+    metric = name.strip() if equals else kind.headlines[0]
     if metric not in metrics:
         raise BadInput(f'--until-ci {text}: no metric "{metric}"; {did_you_mean(metric, metrics)}')
     return Until(metric, fraction)

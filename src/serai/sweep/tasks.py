@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.errors import CannotRun, SeraiError
-from serai.log.schemas import part_schema
+from serai.sweep.columns import part_schema
 from serai.sweep.store import Segment, Store, disk_message, part_content, part_name, write_aside
 
 if TYPE_CHECKING:
