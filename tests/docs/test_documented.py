@@ -16,7 +16,7 @@ from serai.cli import app
 from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
 from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES
 from serai.scenario.section import Scenario, SweepTable
-from serai.sweep.columns import sweep_schema
+from serai.sweeping.columns import sweep_schema
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

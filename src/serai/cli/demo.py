@@ -13,13 +13,13 @@ from serai.cli.options import WIDTH, seeds_of
 from serai.core.statistics import Estimate
 from serai.field.paper import KNOWN_MISSES, METRICS, published
 from serai.lab import load_scenario
-from serai.sweep.plan import Plan, plan_comparison
-from serai.sweep.store import OtherSweep, Store
+from serai.sweeping.plan import Plan, plan_comparison
+from serai.sweeping.store import OtherSweep, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from serai.sweep.run import Progress
+    from serai.sweeping.run import Progress
 
 SCENARIOS: Final = ("ced", "cet", "dg")
 
@@ -62,8 +62,8 @@ def make_room(folder: Path, seeds: int) -> None:
 
 def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:
     """What each protocol reaches over seeds 0 .. seeds-1."""
-    from serai.sweep.run import run_sweep
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.summaries import estimates_of
 
     estimates = estimates_of(run_sweep(demo_plan(seeds), folder, spark, progress=progress))
     return [Row(name, estimates[0, name]) for name in SCENARIOS]

@@ -35,8 +35,8 @@ def paper(
     """Reproduce a paper: published, ours, every claim judged."""
     from serai.cli.sweep import sweep_line
     from serai.report.studies import find_study
-    from serai.sweep.run import run_sweep
-    from serai.sweep.store import Store
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.store import Store
 
     study, papers = find_study(name)
     study.check(name, {"--ablate": ablate, "--markdown": markdown is not None})

@@ -12,8 +12,8 @@ from serai.cli.options import AsJson, Master, Remote, ScenarioName, print_json, 
 from serai.cli.spark import say, session, shown_progress
 
 if TYPE_CHECKING:
-    from serai.sweep.plan import Plan
-    from serai.sweep.summaries import Estimates
+    from serai.sweeping.plan import Plan
+    from serai.sweeping.summaries import Estimates
 
 _MOST_ROWS: Final = 60
 
@@ -44,11 +44,11 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario over settings, protocols and seeds, on Spark."""
-    from serai.sweep.plan import plan_sweep
-    from serai.sweep.run import run_sweep
-    from serai.sweep.stopping import parse_until
-    from serai.sweep.store import Store
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.plan import plan_sweep
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.stopping import parse_until
+    from serai.sweeping.store import Store
+    from serai.sweeping.summaries import estimates_of
 
     kept = _kept(keep)
     names = [name.strip() for name in protocols.split(",")] if protocols else None

@@ -15,7 +15,7 @@ __all__ = ["write_report"]
 
 def write_report(folder: str | Path, spark: SparkSession) -> Path:
     """Write the report of a finished sweep into its folder; the path of the page."""
-    from serai.sweep.results import open_sweep
+    from serai.sweeping.results import open_sweep
 
     sweep = open_sweep(folder, spark)
     study = study_of(sweep.plan)

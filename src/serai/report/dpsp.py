@@ -30,10 +30,10 @@ from serai.report.page import write_page
 from serai.report.sections import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
 from serai.report.wording import Scale, scale_of, with_interval
-from serai.sweep.plan import Plan, join_plans, plan_comparison
+from serai.sweeping.plan import Plan, join_plans, plan_comparison
 
 if TYPE_CHECKING:
-    from serai.sweep.results import Sweep
+    from serai.sweeping.results import Sweep
 
 SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "bytes_per_delivery")
 _FEW: Final = 8
@@ -63,7 +63,7 @@ class Study:
 
 def read_study(sweep: Sweep) -> Study:
     """Bring the small answers home from Spark."""
-    from serai.sweep.aggregate import paired, relabelled, summary
+    from serai.sweeping.aggregate import paired, relabelled, summary
 
     plan = sweep.plan
     # Routers of one world, side by side, are what protocols at one point are.

@@ -15,13 +15,13 @@ from serai.report.results import Case, DelayCurve, Difference, Point, Results
 from serai.scenario.load import builtin_names
 from serai.scenario.section import keys_of
 from serai.scenario.write import to_toml
-from serai.sweep.plan import Cell, Plan, cell_id
-from serai.sweep.store import source_stamp
+from serai.sweeping.plan import Cell, Plan, cell_id
+from serai.sweeping.store import source_stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from serai.sweep.results import Sweep
+    from serai.sweeping.results import Sweep
 
 _SEEDS_DRAWN: Final = 30
 _MOST_CURVES: Final = 18
@@ -32,7 +32,7 @@ _SERVED_SEEDS: Final = 10
 
 def gather(sweep: Sweep, title: str = "") -> Results:
     """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.summaries import estimates_of
 
     plan, rows = sweep.plan, sweep.rows
     estimates = {
@@ -89,7 +89,7 @@ def _point(plan: Plan, number: int) -> Point:
 
 def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[Case, Case, str], Difference]:
     """Every pair of protocols at a point, tested under common seeds."""
-    from serai.sweep.aggregate import paired
+    from serai.sweeping.aggregate import paired
 
     found = {}
     for baseline in plan.protocols[1:]:
@@ -102,7 +102,7 @@ def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[
 
 def _delay_curves(rows: DataFrame) -> dict[Case, DelayCurve]:
     """The pooled delays of the first cases; a page with more curves would say less."""
-    from serai.sweep.aggregate import delays
+    from serai.sweeping.aggregate import delays
 
     if "delay_bin" not in rows.columns:
         return {}

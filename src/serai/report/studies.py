@@ -19,10 +19,10 @@ from serai.report.paper import finder, paper_plan
 from serai.report.reproduction import Reproduction
 from serai.report.sections import Section, sections
 from serai.report.wording import in_words
-from serai.sweep.plan import Plan
+from serai.sweeping.plan import Plan
 
 if TYPE_CHECKING:
-    from serai.sweep.results import Sweep
+    from serai.sweeping.results import Sweep
 
 Found = TypeVar("Found")
 

@@ -33,7 +33,7 @@ from serai.report.results import Case
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text, to_markdown, to_text
 from serai.report.wording import signed_percent, three_digits
-from serai.sweep.plan import Plan, cell_id, join_plans, plan_comparison
+from serai.sweeping.plan import Plan, cell_id, join_plans, plan_comparison
 
 _WIDTH: Final = 80
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}

@@ -9,16 +9,16 @@ from pyspark.sql import SparkSession
 
 import serai
 from serai.core.errors import BadInput, CannotRun
-from serai.sweep import run as module
-from serai.sweep.aggregate import summary
-from serai.sweep.plan import Plan, plan_sweep
-from serai.sweep.results import open_sweep
-from serai.sweep.run import Progress, run_sweep
-from serai.sweep.stopping import Until, is_narrow
-from serai.sweep.store import Segment, Store
-from serai.sweep.summaries import estimates_of
-from serai.sweep.tasks import Task
-from tests.sweep.tiny import plain_rows, tiny_plan
+from serai.sweeping import run as module
+from serai.sweeping.aggregate import summary
+from serai.sweeping.plan import Plan, plan_sweep
+from serai.sweeping.results import open_sweep
+from serai.sweeping.run import Progress, run_sweep
+from serai.sweeping.stopping import Until, is_narrow
+from serai.sweeping.store import Segment, Store
+from serai.sweeping.summaries import estimates_of
+from serai.sweeping.tasks import Task
+from tests.sweeping.tiny import plain_rows, tiny_plan
 
 
 class Heard(Progress):

@@ -6,8 +6,8 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.sweep.cutting import PILOTS, cut_tasks, pilot_tasks
-from serai.sweep.store import Segment
+from serai.sweeping.cutting import PILOTS, cut_tasks, pilot_tasks
+from serai.sweeping.store import Segment
 
 SEGMENTS = st.lists(
     st.tuples(st.sampled_from("abcde"), st.integers(0, 50), st.integers(1, 400)).map(

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
 from serai.log.folder import package_versions
-from serai.sweep.columns import sweep_schema
-from serai.sweep.plan import Plan, plan_from_json
+from serai.sweeping.columns import sweep_schema
+from serai.sweeping.plan import Plan, plan_from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from serai.core.errors import BadInput, CannotRun
 from serai.scenario.write import to_toml
-from serai.sweep.aggregate import summary
-from serai.sweep.cutting import cut_tasks, pilot_tasks
-from serai.sweep.plan import Plan
-from serai.sweep.results import Sweep, open_sweep
-from serai.sweep.stopping import Until, first_seeds, next_seeds
-from serai.sweep.store import Part, Segment, Store, missing_runs, source_stamp, write_aside
-from serai.sweep.tasks import RESULT, Job, Task, run_tasks
-from serai.sweep.warm import warm_kernels
+from serai.sweeping.aggregate import summary
+from serai.sweeping.cutting import cut_tasks, pilot_tasks
+from serai.sweeping.plan import Plan
+from serai.sweeping.results import Sweep, open_sweep
+from serai.sweeping.stopping import Until, first_seeds, next_seeds
+from serai.sweeping.store import Part, Segment, Store, missing_runs, source_stamp, write_aside
+from serai.sweeping.tasks import RESULT, Job, Task, run_tasks
+from serai.sweeping.warm import warm_kernels
 
 if TYPE_CHECKING:
     import pyarrow as pa

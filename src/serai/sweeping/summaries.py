@@ -6,8 +6,8 @@ import math
 from collections import defaultdict
 
 from serai.core.statistics import Estimate
-from serai.sweep.aggregate import summary
-from serai.sweep.results import Sweep
+from serai.sweeping.aggregate import summary
+from serai.sweeping.results import Sweep
 
 Estimates = dict[tuple[int, str], dict[str, Estimate]]
 """(point, protocol) -> metric -> its mean over the seeds."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from scipy import stats
 
 from serai.core.statistics import estimate
-from serai.sweep.aggregate import (
+from serai.sweeping.aggregate import (
     delay_quantiles,
     delays,
     metrics_of,
@@ -19,7 +19,7 @@ from serai.sweep.aggregate import (
     t_quantile_column,
     t_test_column,
 )
-from serai.sweep.delays import ENDS_S, count_delays
+from serai.sweeping.delays import ENDS_S, count_delays
 
 SCHEMA = "point int, protocol string, seed long, ratio double, copies long"
 

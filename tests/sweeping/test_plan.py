@@ -7,7 +7,7 @@ import pytest
 
 from serai.core.errors import BadInput, BadScenario
 from serai.lab import load_scenario
-from serai.sweep.plan import cell_id, join_plans, plan_comparison, plan_from_json, plan_sweep
+from serai.sweeping.plan import cell_id, join_plans, plan_comparison, plan_from_json, plan_sweep
 
 
 def test_a_grid_has_every_combination_the_last_axis_fastest() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from serai.core.errors import BadInput
 from serai.kinds import FIELD
-from serai.sweep.stopping import Until, first_seeds, is_narrow, next_seeds, parse_until
+from serai.sweeping.stopping import Until, first_seeds, is_narrow, next_seeds, parse_until
 
 
 @pytest.mark.parametrize(

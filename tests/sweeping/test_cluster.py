@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from serai.sweep.plan import Plan, plan_sweep
-from serai.sweep.run import run_sweep
-from serai.sweep.store import Store
+from serai.sweeping.plan import Plan, plan_sweep
+from serai.sweeping.run import run_sweep
+from serai.sweeping.store import Store
 from tests.spark.cluster import Processes, processes, start_cluster, start_connect_server, until
-from tests.sweep.tiny import THOROUGH
+from tests.sweeping.tiny import THOROUGH
 
 SEEDS = 1200
 SETTINGS = ("sensors.count=60",)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 from pyspark.sql.types import DoubleType, NumericType
 
 from serai.core.statistics import t_quantile
-from serai.sweep.delays import ENDS_S
+from serai.sweeping.delays import ENDS_S
 
 CONFIDENCE: Final = 0.95
 _KEYS: Final = ("point", "protocol")

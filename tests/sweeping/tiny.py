@@ -4,8 +4,8 @@ import os
 from typing import Any
 
 from serai.lab import delays, measure, simulate
-from serai.sweep.delays import count_delays
-from serai.sweep.plan import Plan, plan_sweep
+from serai.sweeping.delays import count_delays
+from serai.sweeping.plan import Plan, plan_sweep
 
 SETTINGS = ("duration=5 min", "events.quiet=0 s", "field.width=60 m", "field.height=60 m", "field.cells=4")
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.errors import CannotRun, SeraiError
-from serai.sweep.columns import part_schema
-from serai.sweep.store import Segment, Store, disk_message, part_content, part_name, write_aside
+from serai.sweeping.columns import part_schema
+from serai.sweeping.store import Segment, Store, disk_message, part_content, part_name, write_aside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +100,7 @@ def _rows_of(task: Sequence[Segment], job: Job, spent: list[tuple[float, float]]
 def _measured(scenario: Scenario, seed: int, cell: str, job: Job) -> dict[str, Any]:
     """The row of one run."""
     from serai.lab import delays, measure, simulate
-    from serai.sweep.delays import count_delays
+    from serai.sweeping.delays import count_delays
 
     options: dict[str, Any] = {"full_log": True} if job.keep == "log" else {}
     try:

@@ -7,7 +7,7 @@ import pytest
 from serai.core.errors import BadInput
 from serai.field.sections import FieldScenario
 from serai.scenario.section import known_keys
-from serai.sweep.axes import Axis, axis_of, parse_setting, values_of
+from serai.sweeping.axes import Axis, axis_of, parse_setting, values_of
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from serai.sweep.store import Segment
-from serai.sweep.tasks import Task
+from serai.sweeping.store import Segment
+from serai.sweeping.tasks import Task
 
 PILOTS: Final = 2
 """Runs of a cell whose cost is unknown that are tried first; one alone would be judged by its start-up."""

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
-from serai.sweep import store as module
-from serai.sweep.columns import part_schema
-from serai.sweep.plan import Plan, plan_sweep
-from serai.sweep.store import (
+from serai.sweeping import store as module
+from serai.sweeping.columns import part_schema
+from serai.sweeping.plan import Plan, plan_sweep
+from serai.sweeping.store import (
     OtherSweep,
     Part,
     Segment,
@@ -28,7 +28,7 @@ from serai.sweep.store import (
     part_name,
     write_aside,
 )
-from tests.sweep.tiny import tiny_plan
+from tests.sweeping.tiny import tiny_plan
 
 NUMBERS = [column.name for column in part_schema("field") if pa.types.is_integer(column.type) and not column.nullable]
 
@@ -215,7 +215,13 @@ def test_the_stamp_of_the_sources_covers_what_makes_numbers(tmp_path: Path, monk
     for name in ("cli/runs.py", "matching/index.py", "papers/claims.py", "report/page.py", "spark/session.py"):
         assert stamp_after_an_edit(name) == before
     seen = {before}
-    for name in ("field/ced.py", "opportunistic/rules.py", "core/content.py", "world/contacts.py", "sweep/delays.py"):
+    for name in (
+        "field/ced.py",
+        "opportunistic/rules.py",
+        "core/content.py",
+        "world/contacts.py",
+        "sweeping/delays.py",
+    ):
         stamp = stamp_after_an_edit(name)
         assert stamp not in seen
         seen.add(stamp)

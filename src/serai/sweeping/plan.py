@@ -20,7 +20,7 @@ from serai.kinds import CATALOGUE, AnyKind, kind_of
 from serai.lab import load_scenario, parse_scenario
 from serai.scenario.section import Scenario, SweepTable, keys_of, known_keys
 from serai.scenario.write import to_toml
-from serai.sweep.axes import Axis, axis_of, parse_setting, values_of
+from serai.sweeping.axes import Axis, axis_of, parse_setting, values_of
 
 DEFAULT_SEEDS: Final = 20
 _MOST_CELLS: Final = 100_000

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from serai.core.errors import BadInput
-from serai.sweep.plan import Plan
-from serai.sweep.store import Store
+from serai.sweeping.plan import Plan
+from serai.sweeping.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +19,7 @@ class Sweep:
     """A finished sweep.
 
     `rows` has one row for each run: `point` (a place in `plan.points`), `protocol`, `seed`, then the metrics of that
-    kind of network, then `undelivered_pairs`, `delay_bin` and `delay_count` (see `serai.sweep.delays`).
+    kind of network, then `undelivered_pairs`, `delay_bin` and `delay_count` (see `serai.sweeping.delays`).
     """
 
     folder: Path

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.sweep.delays import ENDS_S, GROWTH, count_delays
+from serai.sweeping.delays import ENDS_S, GROWTH, count_delays
 
 DELAYS = st.lists(st.one_of(st.floats(0, 1e6), st.sampled_from([0.0, 1.0, *ENDS_S[:300].tolist()])), max_size=200)
 
