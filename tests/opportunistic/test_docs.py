@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from serai.core.units import Quantity, format_quantity
-from serai.opportunistic.metrics import DEFINITIONS
+from serai.kinds import OPPORTUNISTIC
 from serai.opportunistic.protocols import PROTOCOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -16,7 +16,7 @@ ROWS = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?)
 
 def test_metrics_are_documented_as_defined() -> None:
     assert {name: tuple(row[:2]) for name, row in ROWS.items()} == {
-        name: (unit or "-", meaning) for name, (unit, meaning) in DEFINITIONS.items()
+        name: (one.unit or "-", one.meaning) for name, one in OPPORTUNISTIC.definitions.items()
     }
 
 

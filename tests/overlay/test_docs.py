@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from serai.core.units import Quantity
+from serai.kinds import OVERLAY
 from serai.overlay.engine.graph import read_links
-from serai.overlay.metrics import DEFINITIONS
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.section import keys_of, known_keys
 
@@ -53,7 +53,7 @@ def test_every_key_with_its_default() -> None:
 
 def test_every_metric_with_unit_and_definition() -> None:
     found = {name.strip("`"): (unit, meaning) for name, unit, meaning, _ in rows(part("Metrics"))}
-    assert found == {name: (unit or "-", meaning) for name, (unit, meaning) in DEFINITIONS.items()}
+    assert found == {name: (one.unit or "-", one.meaning) for name, one in OVERLAY.definitions.items()}
 
 
 def test_the_example_of_links_can_be_read(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from serai.log.tables import COUNT, INDEX, WORD, column
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
 from serai.overlay.engine.network import Network
-from serai.overlay.engine.run import KINDS, Damage, Load, Membership, Notifications, Outcome, QueryMessages, Stage
+from serai.overlay.engine.run import KINDS, Damage, Load, Notifications, Outcome, QueryMessages, Stage, TreePlaces
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
 from serai.overlay.sections import OverlayScenario
@@ -106,7 +106,7 @@ def columns_of(run: OverlayRun) -> dict[str, Columns]:
         "subscriptions": _subscriptions(network),
         "deliveries": _deliveries(network, outcome.notifications),
         "brokers": _brokers(network),
-        "memberships": outcome.membership._asdict(),
+        "memberships": outcome.tree_places._asdict(),
         "query_messages": outcome.queries._asdict() | {"subscription": outcome.queries.query},
         "arrivals": outcome.arrivals._asdict(),
         "notifications": outcome.notifications._asdict() | {"subscription": outcome.notifications.query},
@@ -234,7 +234,7 @@ def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Tabl
     order = np.argsort(codes(load, "kind", KINDS), kind="stable")
     sent, received = (array(load, name, np.int64)[order].reshape(shape) for name in ("sent", "received"))
     return Outcome(
-        membership=Membership(*_columns(tables["memberships"], Membership)),
+        tree_places=TreePlaces(*_columns(tables["memberships"], TreePlaces)),
         queries=QueryMessages(*_columns(tables["query_messages"], QueryMessages)),
         arrivals=Arrivals(*_columns(tables["arrivals"], Arrivals)),
         notifications=Notifications(*_columns(tables["notifications"], Notifications)),
