@@ -29,6 +29,7 @@ from serai.overlay.broker.messages import (
 )
 from tests.overlay.bus import Bus
 from tests.overlay.naive import Links
+from tests.test_project import modules_after
 
 NOWHERE = Info((None,), (FAR,))
 
@@ -296,3 +297,8 @@ def test_each_tree_of_the_baseline_spans_every_node() -> None:
     bus = line(3, agreed)
     assert all(None not in broker.membership.keys for broker in bus.brokers.values())
     assert [broker.membership.own_tree() for broker in bus.brokers.values()] == [0, 1, 0]
+
+
+def test_a_node_needs_nothing_of_the_laboratory() -> None:
+    loaded = modules_after("import serai.overlay.broker, serai.overlay.pub2sub")
+    assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "pyspark", "scipy"})

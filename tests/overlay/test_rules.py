@@ -15,6 +15,8 @@ from serai.core.errors import BadInput
 from serai.core.jit import bit_length, kernel
 from serai.overlay import pub2sub, tinymq
 from serai.overlay.broker import NetworkConfiguration
+from serai.overlay.engine.keys import cell_boxes, domains_of
+from serai.overlay.engine.keys import rendezvous_keys_of as rendezvous_keys_of_events
 from tests.overlay.naive import Links, Overlay, common, rendezvous_key_of, rendezvous_keys_of
 from tests.overlay.stories import Ask, FromBrokers, Story, Tell
 
@@ -243,27 +245,22 @@ def test_the_papers_query_and_event_meet() -> None:
     ("value", "cell"), [(0.0, 0), (0.2499, 0), (0.25, 1), (0.999, 3), (1.0, 3), (-1, 0), (7, 3), (math.nan, 0)]
 )
 def test_cells_of_a_real_attribute(value: float, cell: int) -> None:
-    unit = np.zeros(1), np.ones(1), np.zeros(1, np.bool_)
-    assert tinymq.cells_of(np.array([value]), *unit, 2).tolist() == [cell]
+    assert tinymq.cell_of(value, 0.0, 1.0, False, 2) == cell
 
 
 def test_cells_of_an_integer_attribute_share_its_values_out() -> None:
-    low, high, whole = np.array([1.0]), np.array([8.0]), np.ones(1, np.bool_)
-    values = np.arange(1.0, 9.0)[:, None]
-    assert tinymq.cells_of(values, low, high, whole, 2)[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [tinymq.cell_of(value, 1.0, 8.0, True, 2) for value in range(1, 9)] == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize("bits", [52, 53, 62, 63])
 def test_the_most_cells(bits: int) -> None:
-    unit = np.zeros(1), np.ones(1), np.zeros(1, np.bool_)
-    ends = tinymq.cells_of(np.array([[0.0], [1.0]]), *unit, bits)[:, 0]
+    ends = [tinymq.cell_of(value, 0.0, 1.0, False, bits) for value in (0.0, 1.0)]
     assert ends[0] == 0
     assert 2 ** (bits - 1) < ends[1] <= 2**bits - 1
-    whole_box = np.zeros(1, np.int64), ends[1:]
     for mapping in (tinymq.SPLIT, tinymq.MORTON):
-        assert tinymq.rendezvous_keys_of(ends[:, None], mapping, bits).tolist() == ends.tolist()
-        assert tinymq.touches(*whole_box, 0, 0, mapping, bits)
-        assert tinymq.touches(*whole_box, 1 << (bits - 1), 1, mapping, bits)
+        assert [tinymq.rendezvous_key_of([end], mapping, bits) for end in ends] == ends
+        assert tinymq.touches([0], ends[1:], 0, 0, mapping, bits)
+        assert tinymq.touches([0], ends[1:], 1 << (bits - 1), 1, mapping, bits)
         assert not tinymq.touches(ends[:1], ends[:1], 1 << (bits - 1), 1, mapping, bits)
 
 
@@ -275,21 +272,38 @@ def test_a_value_in_a_range_lies_in_a_cell_of_the_range(
     one: float, other: float, value: float, whole: bool, bits: int
 ) -> None:
     """The mapping intersection rule, for one attribute: h keeps the order."""
-    low, high = np.array([-5.0]), np.array([7.0])
+    domain = -5.0, 7.0, whole
     if not min(one, other) <= value <= max(one, other) or not -5 <= value <= 7:
         return
-    flags = np.array([whole])
-    box = np.array([min(one, other)]), np.array([max(one, other)])
-    first, last = tinymq.cell_box(*box, low, high, flags, bits)
-    assert first[0] <= tinymq.cells_of(np.array([value]), low, high, flags, bits)[0] <= last[0]
+    first, last = tinymq.cells_touched(min(one, other), max(one, other), *domain, bits)
+    assert first <= tinymq.cell_of(value, *domain, bits) <= last
 
 
 @pytest.mark.parametrize(("low", "high"), [(8.0, 9.0), (-9.0, -8.0), (3.0, 2.0)])
-def test_a_box_outside_of_the_domain_touches_nothing(low: float, high: float) -> None:
-    domain = np.array([-5.0]), np.array([7.0]), np.zeros(1, np.bool_)
-    first, last = tinymq.cell_box(np.array([low]), np.array([high]), *domain, 4)
+def test_a_range_outside_of_the_domain_touches_nothing(low: float, high: float) -> None:
+    first, last = tinymq.cells_touched(low, high, -5.0, 7.0, False, 4)
     assert first > last
-    assert not tinymq.touches(first, last, 0, 0, tinymq.SPLIT, 4)
+    assert not tinymq.touches([first], [last], 0, 0, tinymq.SPLIT, 4)
+
+
+ends = st.floats(-12, 12) | st.sampled_from([-math.inf, math.inf, -5.0, 7.0])
+values = st.lists(st.tuples(ends | st.just(math.nan), ends), min_size=1, max_size=5)
+
+
+@given(values, values, st.integers(1, 31), st.sampled_from([tinymq.SPLIT, tinymq.MORTON]))
+def test_many_at_once_are_the_same_as_one_by_one(
+    events: list[tuple[float, float]], bounds: list[tuple[float, float]], bits: int, mapping: int
+) -> None:
+    attributes = Attribute("A", "real", -5.0, 7.0), Attribute("B", "integer", -5, 7)
+    domains = domains_of(attributes)
+    each = [(-5.0, 7.0, False), (-5.0, 7.0, True)]
+    cells = [[tinymq.cell_of(event[k], *each[k], bits) for k in (0, 1)] for event in events]
+    expected = [tinymq.rendezvous_key_of(row, mapping, bits) for row in cells]
+    assert rendezvous_keys_of_events(np.array(events), domains, mapping, bits).tolist() == expected
+    low, high = np.array(bounds), np.full((len(bounds), 2), 3.0)
+    first, last = cell_boxes(low, high, domains, bits)
+    pairs = [[tinymq.cells_touched(low[q, k], 3.0, *each[k], bits) for k in (0, 1)] for q in range(len(bounds))]
+    assert np.stack([first, last], axis=2).tolist() == [[list(pair) for pair in row] for row in pairs]
 
 
 @st.composite
@@ -320,8 +334,9 @@ def test_a_box_touches_the_prefixes_of_its_rendezvous_keys(
 def test_rendezvous_keys_of_cells(box: tuple[list[int], list[int], int, str]) -> None:
     first, last, bits, mapping = box
     code = tinymq.MAPPINGS.index(mapping)  # type: ignore[arg-type]
-    found = tinymq.rendezvous_keys_of(np.array([first, last], np.int64), code, bits)
-    assert found.tolist() == [int(rendezvous_key_of(cells, bits, mapping), 2) for cells in (first, last)]
+    for cells in (first, last):
+        expected = int(rendezvous_key_of(cells, bits, mapping), 2)
+        assert tinymq.rendezvous_key_of(cells, code, bits) == expected
 
 
 # --- Compiled -----------------------------------------------------------------------------------------------

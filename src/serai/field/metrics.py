@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested, matches
+from serai.core.content import matches
 from serai.core.energy import Radio, distance, receive_pj, transmit_pj
+from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS

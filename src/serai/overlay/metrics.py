@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested
 from serai.core.energy import Radio, receive_pj, transmit_pj
+from serai.core.interested import count_interested
 from serai.log.metrics import Metrics, mean, metric, ratio
 from serai.overlay.engine.run import KINDS, Damage, Load
 from serai.overlay.engine.state import NONE

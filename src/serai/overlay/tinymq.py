@@ -17,8 +17,8 @@ Where to find what, in the paper's order:
     III.B  trees, node keys given by the parent         head_of_child; who joins whom: serai.overlay.broker.membership
            key zones                                    is_prefix
            the path to another tree, by distance        is_nearer
-    III.C  h, EK: an event is one rendezvous key        cells_of, rendezvous_keys_of
-           SK: a query is a box of rendezvous keys      cell_box, touches
+    III.C  h, EK: an event is one rendezvous key        cell_of, rendezvous_key_of
+           SK: a query is a box of rendezvous keys      cells_touched, touches
     III.D  Algorithm 3.2, event routing                 to_beat, preference
            Algorithm 3.1, subscription routing          the same, for each rendezvous key of the query; is_split
 
@@ -26,16 +26,24 @@ Both algorithms lose most events as they are printed (`routing = "as-printed"` s
 ends and why nothing is lost, is in docs/overlay/tinymq.md; each open point is a setting below.
 """
 
-from abc import abstractmethod
-from typing import Literal
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as setting
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from serai.core.jit import bit_length, rule
+from serai.core.rules import bit_length, rule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Cells = Sequence[int] | NDArray[np.int64]  # one for each attribute
 
 PAPER = "Shi, Deng, Qin: TinyMQ. SENSORCOMM 2011, 12-17"
 
@@ -64,10 +72,7 @@ NEVER = -1
 DESCENDING = -(2**62)
 """What a neighbour has to beat where the node's own key begins the rendezvous key: only a child may take it."""
 
-RendezvousKeys = NDArray[np.int64]
-Cells = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+_BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
 class OverlaySettings(BaseModel):
@@ -92,7 +97,7 @@ class OverlaySettings(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _must_meet(self) -> "OverlaySettings":
+    def _must_meet(self) -> OverlaySettings:
         if self.query_trees == "own" and self.event_trees == "own":
             problem = (
                 'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
@@ -255,38 +260,41 @@ def is_split(head: int, length: int, prefix: int, prefix_length: int, bits: int)
 # ---- III.C: rendezvous keys
 
 
-def cells_of(values: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int) -> Cells:
-    """h: the cell of each value [.., attribute]; values beyond the domain fall into its outer cells.
+@rule
+def cell_of(value: float, low: float, high: float, whole: bool, attribute_bits: int) -> int:
+    """h: the cell of a value of an attribute; values beyond its domain low .. high fall into the outer cells.
 
-    Cells are 0 .. 2^attribute_bits - 1. `whole` says which attributes are integers: low .. high are then
+    Cells are 0 .. 2^attribute_bits - 1. The attribute is real, or (`whole`) an integer: low .. high are then
     high - low + 1 values. A missing value (NaN) matches only a query that leaves the attribute free, and so touches
     every cell: cell 0 will do.
     """
+    if math.isnan(value):
+        return 0
     cells = 2.0**attribute_bits
-    place = (np.clip(values, low, high) - low) * (cells / (high - low + whole))
-    # Not cells - 1, which float64 cannot tell from cells beyond 2^53.
-    return np.nan_to_num(np.floor(np.minimum(place, np.nextafter(cells, 0.0))), nan=0.0).astype(np.int64)
+    place = (min(max(value, low), high) - low) * (cells / (high - low + (1.0 if whole else 0.0)))
+    # The largest float below cells, not cells - 1: beyond 2^53 float64 cannot tell that from cells.
+    return math.floor(min(place, cells * _BELOW_ONE))
 
 
-def cell_box(
-    box_low: Floats, box_high: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int
-) -> tuple[Cells, Cells]:
-    """H: the first and last cell of each attribute that the query's box touches; 0 .. -1 where it touches none."""
-    outside = ~((box_low <= high) & (box_high >= low) & (box_low <= box_high))
-    first = np.where(outside, 0, cells_of(box_low, low, high, whole, attribute_bits))
-    last = np.where(outside, -1, cells_of(box_high, low, high, whole, attribute_bits))
-    return first, last
+@rule
+def cells_touched(
+    box_low: float, box_high: float, low: float, high: float, whole: bool, attribute_bits: int
+) -> tuple[int, int]:
+    """H: the first and last cell of an attribute that the query's range touches; 0, -1 if it touches none."""
+    if not (box_low <= high and box_high >= low and box_low <= box_high):
+        return 0, -1
+    return cell_of(box_low, low, high, whole, attribute_bits), cell_of(box_high, low, high, whole, attribute_bits)
 
 
-def rendezvous_keys_of(cells: Cells, mapping: int, attribute_bits: int) -> RendezvousKeys:
-    """EK: the rendezvous key of each row of cells [.., attribute]: attribute after attribute, or their bits in turn."""
-    attributes = cells.shape[-1]
-    rendezvous_keys = np.zeros(cells.shape[:-1], np.int64)
+@rule
+def rendezvous_key_of(cells: Cells, mapping: int, attribute_bits: int) -> int:
+    """EK: the rendezvous key of an event in these cells: attribute after attribute, or their bits in turn."""
+    attributes, rendezvous_key = len(cells), 0
     for place in range(attributes * attribute_bits):
         attribute = place // attribute_bits if mapping == SPLIT else place % attributes
         bit = place % attribute_bits if mapping == SPLIT else place // attributes
-        rendezvous_keys = rendezvous_keys << 1 | (cells[..., attribute] >> (attribute_bits - 1 - bit) & 1)
-    return rendezvous_keys
+        rendezvous_key = rendezvous_key << 1 | (cells[attribute] >> (attribute_bits - 1 - bit) & 1)
+    return rendezvous_key
 
 
 @rule

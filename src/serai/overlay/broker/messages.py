@@ -4,9 +4,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 FAR = 2**31 - 1
 """The distance to a root that cannot be reached."""
 
@@ -37,10 +34,10 @@ class Query:
     """What a subscriber asks for: a box of values, and the box of cells that it touches."""
 
     name: Hashable
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,7 @@ class Event:
     """What a publisher has to say: a value for each attribute, and the rendezvous key that they make."""
 
     name: Hashable
-    values: NDArray[np.float64]
+    values: tuple[float, ...]
     rendezvous_key: int
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from serai.core.content import matches
 from serai.core.jit import kernel, step
-from serai.overlay.engine.graph import Numbers, Places
+from serai.overlay.engine.graph import Floats, Numbers, Places
+from serai.overlay.engine.keys import RendezvousKeys
 from serai.overlay.engine.state import NONE, longer
 from serai.overlay.engine.subqueries import Subqueries
-from serai.overlay.tinymq import Floats, RendezvousKeys, is_prefix
+from serai.overlay.tinymq import is_prefix
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]

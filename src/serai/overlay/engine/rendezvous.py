@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from serai.core.jit import engine, kernel, rule, step
 from serai.overlay.engine.graph import Numbers
+from serai.overlay.engine.keys import Cells, RendezvousKeys
 from serai.overlay.engine.state import NONE, Layer
 from serai.overlay.engine.subqueries import Subqueries, add_subquery, new_subqueries, trimmed, with_room
 from serai.overlay.tinymq import (
@@ -24,8 +25,6 @@ from serai.overlay.tinymq import (
     MOST_BITS,
     NEVER,
     NO_ROUTE,
-    Cells,
-    RendezvousKeys,
     is_split,
     preference,
     to_beat,

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested
+from serai.core.interested import count_interested
 from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
 from serai.overlay.engine.graph import Graph, Numbers, Places
+from serai.overlay.engine.keys import RendezvousKeys, cell_boxes, domains_of, rendezvous_keys_of
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.paths import shortest_path_hops
 from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters, place_queries, route_events
@@ -19,7 +20,7 @@ from serai.overlay.engine.repair import hand_off, repair, without
 from serai.overlay.engine.state import NONE, Layer
 from serai.overlay.engine.subqueries import Subqueries, joined_subqueries
 from serai.overlay.engine.trees import plant
-from serai.overlay.tinymq import MAPPINGS, OverlaySettings, RendezvousKeys, cell_box, cells_of, rendezvous_keys_of
+from serai.overlay.tinymq import MAPPINGS, OverlaySettings
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -137,17 +138,14 @@ def simulate(network: Network, settings: OverlaySettings) -> Outcome:
 
 def _tables(network: Network, settings: OverlaySettings) -> _Tables:
     bits = settings.attribute_bits
-    low = np.array([attribute.low for attribute in network.attributes], np.float64)
-    high = np.array([attribute.high for attribute in network.attributes], np.float64)
-    whole = np.array([attribute.kind == "integer" for attribute in network.attributes])
+    domains = domains_of(network.attributes)
     mapping = MAPPINGS.index(settings.mapping)
-    first, last = cell_box(network.low, network.high, low, high, whole, bits)
     return _Tables(
         network,
         settings,
         RoutingParameters(settings.routing_code(), mapping, bits, bits * len(network.attributes)),
-        rendezvous_keys_of(cells_of(network.values, low, high, whole, bits), mapping, bits),
-        QueryBoxes(first, last, network.subscriber),
+        rendezvous_keys_of(network.values, domains, mapping, bits),
+        QueryBoxes(*cell_boxes(network.low, network.high, domains, bits), network.subscriber),
         Boxes(network.low, network.high),
     )
 
