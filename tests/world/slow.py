@@ -40,6 +40,15 @@ def communities(grid: Grid, cells: list[int]) -> list[set[int]]:
     return found
 
 
+def components(nodes: int, links: set[tuple[int, int]]) -> list[int]:
+    """The component of each node: groups are merged link by link, then numbered by their lowest node."""
+    groups = [{node} for node in range(nodes)]
+    for link in links:
+        touched = [group for group in groups if group & set(link)]
+        groups = [group for group in groups if group not in touched] + [set().union(*touched)]
+    return [next(n for n, group in enumerate(sorted(groups, key=min)) if node in group) for node in range(nodes)]
+
+
 def points_of(tracks: Tracks, subscriber: int) -> list[tuple[int, float, float, float]]:
     """(number, time, x, y) of the subscriber's turning points."""
     numbers = range(tracks.start[subscriber], tracks.start[subscriber + 1])
