@@ -22,11 +22,11 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,19 +205,11 @@ class Store:
         rows = _RowsOfParts(parts)
         schema = sweep_schema(plan.network)
         order = {name: place for place, name in enumerate(plan.protocols)}
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".aside-", delete=False) as aside:
-            try:
-                with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
-                    for cell in sorted(plan.cells, key=lambda cell: (cell.point, order[cell.protocol])):
-                        for first in range(0, cell.seeds, _SEEDS_PER_GROUP):
-                            group = Segment(cell.id, first, min(first + _SEEDS_PER_GROUP, cell.seeds))
-                            writer.write_table(_at_point(rows.of(group), cell.point, schema))
-                aside.flush()
-                Path(aside.name).chmod(0o644)
-                Path(aside.name).replace(self.table)
-            except BaseException:
-                Path(aside.name).unlink(missing_ok=True)
-                raise
+        with _whole_file(self.table) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for cell in sorted(plan.cells, key=lambda cell: (cell.point, order[cell.protocol])):
+                for first in range(0, cell.seeds, _SEEDS_PER_GROUP):
+                    group = Segment(cell.id, first, min(first + _SEEDS_PER_GROUP, cell.seeds))
+                    writer.write_table(_at_point(rows.of(group), cell.point, schema))
         return self.table
 
 
@@ -242,18 +234,25 @@ def part_name(content: bytes, runs: int) -> str:
 def write_aside(place: Path, content: bytes) -> None:
     """Write a file whole or not at all; whoever writes the same at the same time does no harm."""
     try:
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".aside-", delete=False) as aside:
-            try:
-                aside.write(content)
-                aside.flush()
-                os.fsync(aside.fileno())  # a rename may reach the disk before the content does
-                Path(aside.name).chmod(0o644)
-                Path(aside.name).replace(place)
-            except BaseException:
-                Path(aside.name).unlink(missing_ok=True)
-                raise
+        with _whole_file(place) as file:
+            file.write(content)
     except OSError as error:
         raise CannotRun(disk_message(error, place)) from error
+
+
+@contextmanager
+def _whole_file(place: Path) -> Iterator[IO[bytes]]:
+    """A file to write that gets its name when it is finished: nobody ever sees half of it."""
+    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".aside-", delete=False) as aside:
+        try:
+            yield aside
+            aside.flush()
+            os.fsync(aside.fileno())  # a rename may reach the disk before the content does
+            Path(aside.name).chmod(0o644)
+            Path(aside.name).replace(place)
+        except BaseException:
+            Path(aside.name).unlink(missing_ok=True)
+            raise
 
 
 def disk_message(error: OSError, place: Path) -> str:
