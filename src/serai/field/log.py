@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from serai.log.run import SimulatedRun
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from serai.field.metrics import FieldMetrics
     from serai.log.columns import Columns
 
 Times = NDArray[np.int32]  # whole seconds: field protocols run in slots
@@ -82,6 +84,13 @@ class FieldRun(SimulatedRun):
     full: FullLog | None = None
 
     COUNTED = ("drops", "control_messages", "control_bits", "died_s")
+
+    @cached_property
+    def metrics(self) -> FieldMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.field.metrics import measure_field
+
+        return measure_field(self)
 
     @property
     def full_log(self) -> bool:

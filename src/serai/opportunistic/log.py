@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from serai.log.run import SimulatedRun
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from serai.log.columns import Columns
+    from serai.opportunistic.metrics import OpportunisticMetrics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +34,13 @@ class OpportunisticRun(SimulatedRun):
     tracks: Tracks | None = None  # where the nodes were; None: nobody knows
 
     COUNTED = ("payload_bytes", "control_bytes", "wasted_bytes", "lists", "contacts", "transfers", "drops")
+
+    @cached_property
+    def metrics(self) -> OpportunisticMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.opportunistic.metrics import measure_opportunistic
+
+        return measure_opportunistic(self)
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from serai.log.run import SimulatedRun
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from serai.log.columns import Columns
+    from serai.overlay.metrics import OverlayMetrics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,6 +28,13 @@ class OverlayRun(SimulatedRun):
     outcome: Outcome
 
     COUNTED = ("damage",)
+
+    @cached_property
+    def metrics(self) -> OverlayMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.overlay.metrics import measure_overlay
+
+        return measure_overlay(self)
 
     @property
     def full_log(self) -> bool:
