@@ -231,7 +231,7 @@ def audible_in_pauses() -> FieldRun:
     return replace(hand_made.lively(), scenario=hand_made.scenario("ced", {"silent_while_pausing": False}))
 
 
-def test_ceilings():
+def test_upper_bounds():
     # Subscriber 0 walks from s0 (reach until 15 s) past s1 (until 25 s) to s2 (from 15 s on), wanting A1 < 5;
     # subscriber 1 stays at s2 and wants all.
     run = audible_in_pauses()

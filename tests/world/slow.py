@@ -203,7 +203,7 @@ def arrivals(world: World, slots: int, silent: bool) -> dict[str, dict[tuple[int
     return found
 
 
-def ceiling(world: World, first: dict[tuple[int, int], int], lifetime_s: float) -> tuple[float, float]:
+def upper_bound(world: World, first: dict[tuple[int, int], int], lifetime_s: float) -> tuple[float, float]:
     """Ratio and mean delay over the wanted pairs."""
     pairs = [(e, p) for e in range(len(world.event_sensor)) for p in range(len(world.low)) if wants(world, e, p)]
     delays = [first[pair] - world.event_time_s[pair[0]] for pair in pairs if pair in first]

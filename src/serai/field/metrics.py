@@ -267,10 +267,10 @@ _NO_CEILINGS: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def _ceilings(run: FieldRun) -> dict[str, Any]:
-    from serai.field.upper_bound import ceilings
+    from serai.field.upper_bound import upper_bounds
 
     silent = run.scenario.protocol.silent_while_pausing
-    found = ceilings(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
+    found = upper_bounds(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
     ratios = {f"ceiling_{bound}": found[bound].ratio for bound in _CEILINGS}
     return ratios | {f"ceiling_{bound}_delay_s": found[bound].mean_delay_s for bound in _CEILINGS}
 
