@@ -1,4 +1,4 @@
-"""How fast and how large: TinyMQ and PUB-2-SUB+ over networks of keys.
+"""How fast and how large: TinyMQ and PUB-2-SUB+ in key-based overlays.
 
     make bench                 everything, some minutes
     python benchmarks/overlay.py --quick
@@ -56,14 +56,26 @@ def decisions() -> None:
         scenario = serai.load_scenario("tinymq", [], system)
         network = build_network(scenario, 0)
         tables = overlay._tables(network, scenario.protocol)
-        layer = plant(network.graph, network.roots, system == "pub2sub", tables.rules.routing, tables.rules.bits)[0]
-        tree = (layer.nodes["tree"] if system == "tinymq" else np.zeros(len(network.names)))[network.publisher]
+        layer = plant(
+            network.graph,
+            network.roots,
+            scenario.protocol.layers(len(network.roots)),
+            tables.parameters.routing,
+            tables.parameters.bits,
+        )[0]
+        tree = np.searchsorted(layer.trees, layer.nodes["tree"][network.publisher])
         alive, counts = np.ones(len(network.names), np.bool_), np.zeros((2, len(network.names)), np.int64)
         best = math.inf
         for _ in range(5):
             begin = time.process_time()
             _, hops = route_events(
-                layer, tables.rules, network.publisher, tables.strings, tree.astype(np.int32), alive, *counts
+                layer,
+                tables.parameters,
+                network.publisher,
+                tables.rendezvous_keys,
+                tree.astype(np.int32),
+                alive,
+                *counts,
             )
             best = min(best, time.process_time() - begin)
         made = int(hops.sum()) + len(hops)

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 
 import serai
 from serai.lab import delays, measure
-from serai.log.schemas import sweep_schema
 from serai.spark.machine import usable_cores
 from serai.spark.session import spark_session
-from serai.sweep import run as sweeping
-from serai.sweep.aggregate import delay_quantiles, paired, summary
-from serai.sweep.delays import count_delays
-from serai.sweep.plan import plan_sweep
+from serai.sweeping import run as sweeping
+from serai.sweeping.aggregate import delay_quantiles, paired, summary
+from serai.sweeping.columns import sweep_schema
+from serai.sweeping.delays import count_delays
+from serai.sweeping.plan import plan_sweep
 
 SEEDS_A_TIME = 20
 

@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from serai.core.errors import BadSubscription as BadSubscription
     from serai.core.errors import SeraiError as SeraiError
     from serai.field.log import FieldRun as FieldRun
-    from serai.field.metrics import Metrics as Metrics
+    from serai.field.metrics import FieldMetrics as FieldMetrics
     from serai.kinds import PROTOCOLS as PROTOCOLS
+    from serai.lab import delay_cdf as delay_cdf
     from serai.lab import load_scenario as load_scenario
     from serai.lab import measure as measure
     from serai.lab import read_run as read_run
     from serai.lab import simulate as simulate
     from serai.lab import write_run as write_run
+    from serai.log.metrics import Metrics as Metrics
+    from serai.opportunistic.log import OpportunisticRun as OpportunisticRun
+    from serai.opportunistic.metrics import OpportunisticMetrics as OpportunisticMetrics
+    from serai.overlay.log import OverlayRun as OverlayRun
+    from serai.overlay.metrics import OverlayMetrics as OverlayMetrics
     from serai.scenario.section import Scenario as Scenario
 
 __version__ = "0.1.0"
@@ -32,9 +38,15 @@ _HOME_OF = {
     "BadScenario": "core.errors",
     "BadSubscription": "core.errors",
     "SeraiError": "core.errors",
-    "Metrics": "field.metrics",
+    "FieldMetrics": "field.metrics",
     "FieldRun": "field.log",
+    "Metrics": "log.metrics",
+    "OpportunisticMetrics": "opportunistic.metrics",
+    "OpportunisticRun": "opportunistic.log",
+    "OverlayMetrics": "overlay.metrics",
+    "OverlayRun": "overlay.log",
     "PROTOCOLS": "kinds",
+    "delay_cdf": "lab",
     "load_scenario": "lab",
     "measure": "lab",
     "read_run": "lab",

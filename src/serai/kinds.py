@@ -2,64 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+from serai.core.errors import BadInput, did_you_mean
 from serai.field.log import FieldRun, read_field_run
-from serai.field.metrics import delays_field, measure_field
+from serai.field.metrics import FieldMetrics, delays_field, measure_field, served_by_size
 from serai.field.sections import FieldScenario
 from serai.field.simulation import simulate_field
+from serai.field.summary import HEADLINES as FIELD_HEADLINES
+from serai.field.summary import summary_field
+from serai.log.metrics import Floats, Metric, Metrics, Served, declared
+from serai.log.run import Run, SimulatedRun
+from serai.log.summary import Line
 from serai.opportunistic.log import OpportunisticRun, read_opportunistic_run
-from serai.opportunistic.metrics import delays_opportunistic, measure_opportunistic
+from serai.opportunistic.metrics import (
+    OpportunisticMetrics,
+    delays_opportunistic,
+    measure_opportunistic,
+    write_message_stats,
+)
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import simulate_opportunistic
+from serai.opportunistic.summary import HEADLINES as OPPORTUNISTIC_HEADLINES
+from serai.opportunistic.summary import summary_opportunistic
 from serai.overlay.log import OverlayRun, read_overlay_run
-from serai.overlay.metrics import measure_overlay
+from serai.overlay.metrics import OverlayMetrics, measure_overlay
 from serai.overlay.sections import OverlayScenario
 from serai.overlay.simulation import simulate_overlay
+from serai.overlay.summary import HEADLINES as OVERLAY_HEADLINES
+from serai.overlay.summary import summary_overlay
 from serai.scenario.catalogue import Catalogue
 from serai.scenario.section import Scenario
 
+S = TypeVar("S", bound=Scenario)
+R = TypeVar("R", bound=SimulatedRun)
+M = TypeVar("M", bound=Metrics)
+
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[S, R, M]):
     """Everything that the rest of serai asks of a kind of network."""
 
-    scenario: type[Scenario]
-    run: type
-    simulate: Callable[..., Any]
-    measure: Callable[..., Any]
-    read: Callable[..., Any]
-    delays: Callable[[Any], Any] | None = None
+    scenario: type[S]
+    run: type[R]
+    simulate: Callable[..., R]
+    """Of a scenario and a seed; its options are its keyword-only arguments, all of them yes or no."""
+    measure: Callable[..., M]
+    """Of a run; options likewise."""
+    metrics: type[M]
+    headlines: tuple[str, ...]
+    """The metrics that are looked for first."""
+    summary: Callable[[R, M], Sequence[Line]]
+    """A run for the terminal."""
+    read: Callable[[Path, Mapping[str, Any], S], R]
+    """The run that a folder keeps, given what its `run.json` says."""
+    delays: Callable[[R], tuple[Floats, int]] | None = None
     """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
+    served: Callable[[R], Mapping[str, Served]] | None = None
+    """Who is served: what became of events by where they were born; None where it makes no difference."""
+    message_stats: Callable[[R, Path], None] | None = None
+    """Writes The ONE's report on messages; None where there are none to speak of."""
 
     @property
     def name(self) -> str:
         """How scenarios of this kind call it."""
         return self.scenario.network
 
+    @property
+    def definitions(self) -> Mapping[str, Metric]:
+        """Every metric of this kind, by name."""
+        return declared(self.metrics)
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind(FieldScenario, FieldRun, simulate_field, measure_field, read_field_run, delays_field),
-        Kind(OverlayScenario, OverlayRun, simulate_overlay, measure_overlay, read_overlay_run),
-        Kind(
-            OpportunisticScenario,
-            OpportunisticRun,
-            simulate_opportunistic,
-            measure_opportunistic,
-            read_opportunistic_run,
-            delays_opportunistic,
-        ),
-    )
-}
+    @cached_property
+    def simulate_options(self) -> tuple[str, ...]:
+        """The options that `simulate` takes."""
+        return _options_of(self.simulate)
+
+    @cached_property
+    def measure_options(self) -> tuple[str, ...]:
+        """The options that `measure` takes."""
+        return _options_of(self.measure)
+
+
+def _options_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+def check_options(asked: Mapping[str, object], known: Sequence[str], of: str) -> None:
+    """Refuse options that do not exist there, and values that are not yes or no."""
+    for name, value in asked.items():
+        if name not in known:
+            meant = did_you_mean(name, known) if known else "it takes none"
+            raise BadInput(f'{of}: no option "{name}"; {meant}')
+        if not isinstance(value, bool):
+            raise BadInput(f"{of}: {name} is {value!r}; write True or False")
+
+
+FIELD = Kind(
+    scenario=FieldScenario,
+    run=FieldRun,
+    simulate=simulate_field,
+    measure=measure_field,
+    metrics=FieldMetrics,
+    headlines=FIELD_HEADLINES,
+    summary=summary_field,
+    read=read_field_run,
+    delays=delays_field,
+    served=served_by_size,
+)
+OVERLAY = Kind(
+    scenario=OverlayScenario,
+    run=OverlayRun,
+    simulate=simulate_overlay,
+    measure=measure_overlay,
+    metrics=OverlayMetrics,
+    headlines=OVERLAY_HEADLINES,
+    summary=summary_overlay,
+    read=read_overlay_run,
+)
+OPPORTUNISTIC = Kind(
+    scenario=OpportunisticScenario,
+    run=OpportunisticRun,
+    simulate=simulate_opportunistic,
+    measure=measure_opportunistic,
+    metrics=OpportunisticMetrics,
+    headlines=OPPORTUNISTIC_HEADLINES,
+    summary=summary_opportunistic,
+    read=read_opportunistic_run,
+    delays=delays_opportunistic,
+    message_stats=write_message_stats,
+)
+
+AnyKind = Kind[Any, Any, Any]
+KINDS: dict[str, AnyKind] = {kind.name: kind for kind in (FIELD, OVERLAY, OPPORTUNISTIC)}
 
 CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()])
 PROTOCOLS = CATALOGUE.protocols
 
 
-def kind_of_run(run: Any) -> Kind:
+def kind_of(scenario: Scenario) -> AnyKind:
+    """The kind of network that a scenario describes."""
+    return KINDS[scenario.network]
+
+
+def kind_of_run(run: Run) -> AnyKind:
     """The kind of network that a run is of."""
     return next(kind for kind in KINDS.values() if isinstance(run, kind.run))

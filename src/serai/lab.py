@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
+import numpy as np
+
+from serai.core.errors import BadInput
 from serai.core.jit import announced_compilation
-from serai.kinds import CATALOGUE, KINDS, kind_of_run
+from serai.field.log import FieldRun
+from serai.field.metrics import FieldMetrics
+from serai.field.sections import FieldScenario
+from serai.kinds import CATALOGUE, check_options, kind_of, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
+from serai.log.metrics import Floats, Metrics
+from serai.log.run import Run, SimulatedRun
 from serai.log.run import write_run as write_run
+from serai.opportunistic.log import OpportunisticRun
+from serai.opportunistic.metrics import OpportunisticMetrics
+from serai.opportunistic.sections import OpportunisticScenario
+from serai.overlay.log import OverlayRun
+from serai.overlay.metrics import OverlayMetrics
+from serai.overlay.sections import OverlayScenario
 from serai.scenario.load import Overrides, load, parse
 from serai.scenario.section import Scenario
 from serai.scenario.write import json_schema, starting_text
@@ -39,32 +53,87 @@ def scenario_schema() -> dict[str, Any]:
     return json_schema(CATALOGUE)
 
 
-def simulate(scenario: Scenario, protocol: str | None = None, seed: int = 0, **options: Any) -> Any:
-    """Run a scenario once. The same scenario, protocol and seed give the same run, on any machine.
+@overload
+def simulate(
+    scenario: FieldScenario,
+    protocol: str | None = None,
+    seed: int = 0,
+    *,
+    full_log: bool = False,
+    until_death: bool = False,
+) -> FieldRun: ...
+@overload
+def simulate(scenario: OverlayScenario, protocol: str | None = None, seed: int = 0, **options: bool) -> OverlayRun: ...
+@overload
+def simulate(
+    scenario: OpportunisticScenario, protocol: str | None = None, seed: int = 0, *, full_log: bool = False
+) -> OpportunisticRun: ...
+@overload
+def simulate(
+    scenario: str | Path | Scenario, protocol: str | None = None, seed: int = 0, **options: bool
+) -> SimulatedRun: ...
+def simulate(
+    scenario: str | Path | Scenario, protocol: str | None = None, seed: int = 0, **options: bool
+) -> SimulatedRun:
+    """Run a scenario once: a built-in name, a file, or a scenario.
 
-    `full_log=True` keeps every transfer and drop; in a field, `until_death=True` goes on until a sensor dies.
+    The same scenario, protocol and seed give the same run, on any machine. `full_log=True` keeps every transfer and
+    drop; in a field, `until_death=True` goes on until a sensor dies.
     """
-    if protocol is not None:
-        scenario = scenario.with_protocol(protocol)
-    with announced_compilation(scenario.protocol.name):
-        return KINDS[scenario.network].simulate(scenario, seed, **options)
+    chosen = scenario_of(scenario, protocol)
+    kind = kind_of(chosen)
+    check_options(options, kind.simulate_options, f"simulate, for networks of kind {kind.name!r}")
+    with announced_compilation(chosen.protocol.name):
+        run: SimulatedRun = kind.simulate(chosen, seed, **options)
+    return run
 
 
-def measure(run: Any, **options: Any) -> Any:
-    """Every metric of a run; in a field, `ceiling=True` adds what its contacts alone would allow (takes longer)."""
-    return kind_of_run(run).measure(run, **options)
+def scenario_of(scenario: str | Path | Scenario, protocol: str | None = None) -> Scenario:
+    """What a name, a file or a scenario stands for, under another protocol if given."""
+    if not isinstance(scenario, Scenario):
+        return load_scenario(scenario, protocol=protocol)
+    return scenario if protocol is None else scenario.with_protocol(protocol)
 
 
-def delays(run: Any) -> Any:
-    """The delay of each delivered pair (an array), and how many pairs were wanted; None where nobody waits."""
+@overload
+def measure(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics: ...
+@overload
+def measure(run: OverlayRun) -> OverlayMetrics: ...
+@overload
+def measure(run: OpportunisticRun) -> OpportunisticMetrics: ...
+@overload
+def measure(run: Run, **options: bool) -> Metrics: ...
+def measure(run: Run, **options: bool) -> Metrics:
+    """Every metric of a run; in a field, `upper_bound=True` adds what its contacts alone would allow (takes longer)."""
+    kind = kind_of_run(run)
+    check_options(options, kind.measure_options, f"measure, for networks of kind {kind.name!r}")
+    metrics: Metrics = kind.measure(run, **options)
+    return metrics
+
+
+def delays(run: Run) -> tuple[Floats, int] | None:
+    """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
     answer = kind_of_run(run).delays
     return answer(run) if answer else None
 
 
-def read_run(folder: str | Path) -> Any:
+def delay_cdf(run: Run) -> tuple[Floats, Floats]:
+    """The delays of delivered pairs, ascending, and the fraction of all *wanted* pairs served within each.
+
+    The undelivered count: the curve ends at the delivery ratio, not at 1.
+    """
+    found = delays(run)
+    if found is None:
+        raise BadInput(f"delay_cdf: in networks of kind {kind_of_run(run).name!r} nobody waits for a delivery")
+    delays_s, wanted = found
+    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
+
+
+def read_run(folder: str | Path) -> SimulatedRun:
     """The run that a folder keeps, equal to the one that was written there."""
     place = Path(folder)
     said = read_description(place)
     check_keys(place, said, ("scenario", "tables"))
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
-    return KINDS[scenario.network].read(place, said, scenario)
+    run: SimulatedRun = kind_of(scenario).read(place, said, scenario)
+    return run

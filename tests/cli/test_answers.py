@@ -58,9 +58,9 @@ def test_run_without_subscribers_is_still_json(serai: Run) -> None:
 
 
 def test_run_for_people(serai: Run) -> None:
-    answer = serai("run", "ced", *SMALL, "--ceiling")
+    answer = serai("run", "ced", *SMALL, "--upper-bound")
     assert answer.code == 0
-    words = "CED · seed 0 · 20 sensors · 600 s · delivered · delay · copies · lifetime · dropped · ceiling"
+    words = "CED · seed 0 · 20 sensors · 600 s · delivered · delay · copies · lifetime · dropped · bound"
     for word in words.split(" · "):
         assert word in answer.out
     assert "nan" not in answer.out.lower()
@@ -74,10 +74,10 @@ def test_run_without_subscribers_for_people(serai: Run) -> None:
     assert "None" not in answer.out
 
 
-def test_ceiling_only_on_request(serai: Run) -> None:
-    assert parsed(serai("run", "ced", *SMALL, "--json"))["ceiling_epidemic"] is None
-    found = parsed(serai("run", "ced", *SMALL, "--ceiling", "--json"))
-    assert found["delivery_ratio"] <= found["ceiling_community"] <= found["ceiling_epidemic"] <= 1
+def test_upper_bound_only_on_request(serai: Run) -> None:
+    assert parsed(serai("run", "ced", *SMALL, "--json"))["upper_bound_epidemic"] is None
+    found = parsed(serai("run", "ced", *SMALL, "--upper-bound", "--json"))
+    assert found["delivery_ratio"] <= found["upper_bound_community"] <= found["upper_bound_epidemic"] <= 1
 
 
 def test_until_death_a_sensor_dies(serai: Run) -> None:
@@ -196,14 +196,14 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_published_numbers_are_metrics_of_known_protocols() -> None:
-    from serai.field.metrics import DEFINITIONS
     from serai.field.paper import KNOWN_MISSES, METRICS, PUBLISHED, published
     from serai.field.protocols import PROTOCOLS
+    from serai.kinds import FIELD
 
     assert {(row.protocol, row.metric) for row in PUBLISHED} == {
         (name, metric) for name in list(PROTOCOLS) for metric in METRICS
     }
-    assert set(METRICS) <= set(DEFINITIONS)
+    assert set(METRICS) <= set(FIELD.definitions)
     assert all(published(*key) for key in KNOWN_MISSES)
     assert published("ced", "load_imbalance") is None
     assert all(math.isfinite(row.value) and "Table" in row.source for row in PUBLISHED)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from serai.cli.spark import rate_and_rest
-from serai.sweep.store import Store
+from serai.sweeping.store import Store
 
 Run = Callable[..., Any]
 TINY = [

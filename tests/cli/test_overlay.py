@@ -1,11 +1,11 @@
-"""What the command line answers about networks of keys."""
+"""What the command line answers about key-based overlays."""
 
 import json
 from collections.abc import Callable
 
 import pytest
 
-from serai.overlay.metrics import DEFINITIONS
+from serai.kinds import OVERLAY
 
 SMALL = [
     word
@@ -19,7 +19,7 @@ def test_run_as_json(serai: Callable, protocol: str) -> None:
     answer = serai("run", "tinymq", "--protocol", protocol, "--seed", "1", *SMALL, "--json")
     assert answer.code == 0
     metrics = json.loads(answer.out)
-    assert list(metrics) == list(DEFINITIONS)
+    assert list(metrics) == list(OVERLAY.definitions)
     assert metrics["protocol"] == protocol
     assert metrics["delivery_ratio"] == 1.0
 
@@ -49,10 +49,10 @@ def test_only_an_overlay_has_a_largest_part(serai: Callable) -> None:
     assert "nodes" in answer.err
 
 
-def test_a_ceiling_is_for_fields(serai: Callable) -> None:
-    answer = serai("run", "tinymq", *SMALL, "--ceiling")
+def test_an_upper_bound_is_for_fields(serai: Callable) -> None:
+    answer = serai("run", "tinymq", *SMALL, "--upper-bound")
     assert answer.code == 2
-    assert "only for runs in a field" in answer.err
+    assert "only for networks of kind field, and this scenario is of kind overlay" in answer.err
 
 
 def test_other_readings_of_the_paper_are_not_asked_for(serai: Callable) -> None:

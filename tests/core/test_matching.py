@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serai.core import content
-from serai.core.content import count_interested, matches
+from serai.core import interested
+from serai.core.content import matches
+from serai.core.interested import count_interested
 
 INF, NAN = math.inf, math.nan
 
@@ -77,7 +78,7 @@ def worlds(draw):
 def test_counting_by_bitmaps_is_counting_one_by_one(world, block):
     values, low, high = world
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content, "_BLOCK", block)
+        patch.setattr(interested, "_BLOCK", block)
         counted = count_interested(values, low, high)
     assert counted.dtype == np.int64
     assert counted.tolist() == counted_one_by_one(values, low, high)

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from serai.cli import app
-from serai.field.metrics import DEFINITIONS
-from serai.kinds import CATALOGUE, PROTOCOLS
-from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES, sweep_schema
+from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
+from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES
 from serai.scenario.section import Scenario, SweepTable
+from serai.sweeping.columns import sweep_schema
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -96,7 +96,7 @@ def test_choice_of_a_protocol_setting_is_documented(protocol: str, key: str, cho
     assert choice in code_words(page(where)), f"docs/{where} does not mention {key} = {choice!r}"
 
 
-@pytest.mark.parametrize("metric", DEFINITIONS)
+@pytest.mark.parametrize("metric", FIELD.definitions)
 def test_metric_is_documented(metric: str) -> None:
     assert metric in code_words(page("metrics.md"))
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from serai.field.log import FieldRun
-from serai.field.metrics import DEFINITIONS, Metrics, by_community, delay_cdf, jain
-from serai.lab import measure
+from serai.field.metrics import FieldMetrics, by_community
+from serai.kinds import FIELD
+from serai.lab import delay_cdf, measure
+from serai.log.metrics import jain
 from tests.log import hand_made
 
 ANYTHING = (-math.inf, math.inf)
@@ -17,11 +19,11 @@ NOTHING = (1.0, 0.0)
 
 
 @pytest.fixture
-def lively() -> Metrics:
+def lively() -> FieldMetrics:
     return measure(hand_made.lively())
 
 
-def measured(receptions=(), events=((0, 0.0, 1.0),), boxes=(ANYTHING,), scenario=None, **changes) -> Metrics:
+def measured(receptions=(), events=((0, 0.0, 1.0),), boxes=(ANYTHING,), scenario=None, **changes) -> FieldMetrics:
     world = hand_made.world(list(events), list(boxes))
     return measure(hand_made.run(world, hand_made.ledger(world, list(receptions), **changes), scenario))
 
@@ -211,7 +213,7 @@ def test_plain_numbers_only(lively):
 
 def test_shown_in_one_line(lively):
     assert repr(lively) == (
-        "Metrics(ced, seed 7: 60.0% delivered, delay 7 s (median 2 s), 1.25 copies per event, lifetime 231.48 d)"
+        "FieldMetrics(ced, seed 7: 60.0% delivered, delay 7 s (median 2 s), 1.25 copies per event, lifetime 231.48 d)"
     )
 
 
@@ -219,11 +221,11 @@ def test_shown_in_a_notebook(lively):
     shown = lively._repr_html_()
     assert shown.count("<tr>") == sum(value is not None for value in lively.as_dict().values())
     assert "<td>0.6</td>" in shown
-    assert DEFINITIONS["delivery_ratio"].meaning in shown
+    assert FIELD.definitions["delivery_ratio"].meaning in shown
 
 
-def test_ceilings_only_on_request(lively):
-    assert lively.as_dict()["ceiling_direct"] is None
+def test_upper_bounds_only_on_request(lively):
+    assert lively.as_dict()["upper_bound_direct"] is None
 
 
 def audible_in_pauses() -> FieldRun:
@@ -235,33 +237,33 @@ def test_upper_bounds():
     # Subscriber 0 walks from s0 (reach until 15 s) past s1 (until 25 s) to s2 (from 15 s on), wanting A1 < 5;
     # subscriber 1 stays at s2 and wants all.
     run = audible_in_pauses()
-    metrics = measure(run, ceiling=True)
+    metrics = measure(run, upper_bound=True)
     # Direct and community: 0 -> event 0 (at 1 s), event 2 (at 15 s); 1 -> event 2 (at 10 s).
-    assert metrics.ceiling_direct == metrics.ceiling_community == 3 / 5
-    assert metrics.ceiling_direct_delay_s == pytest.approx((0.5 + 5 + 0) / 3)
+    assert metrics.upper_bound_direct == metrics.upper_bound_community == 3 / 5
+    assert metrics.upper_bound_direct_delay_s == pytest.approx((0.5 + 5 + 0) / 3)
     # Epidemic: the walker also carries events 0 and 1 to s2, where it arrives at 15 s.
-    assert metrics.ceiling_epidemic == 1.0
-    assert metrics.ceiling_epidemic_delay_s == pytest.approx((0.5 + 5 + 0 + 14.5 + 12.75) / 5)
+    assert metrics.upper_bound_epidemic == 1.0
+    assert metrics.upper_bound_epidemic_delay_s == pytest.approx((0.5 + 5 + 0 + 14.5 + 12.75) / 5)
 
 
-def test_ceilings_of_a_run_that_ended_with_a_death():
+def test_upper_bounds_of_a_run_that_ended_with_a_death():
     run = audible_in_pauses()
     dead = replace(run, ledger=run.ledger._replace(died_s=12.0))
-    metrics = measure(dead, ceiling=True)
+    metrics = measure(dead, upper_bound=True)
     assert metrics.wanted_pairs == 5
-    assert metrics.ceiling_direct == 2 / 5  # nobody walked on to s2
-    assert metrics.ceiling_epidemic == 2 / 5
+    assert metrics.upper_bound_direct == 2 / 5  # nobody walked on to s2
+    assert metrics.upper_bound_epidemic == 2 / 5
 
 
-def test_ceilings_of_subscribers_that_are_silent_in_pauses():
+def test_upper_bounds_of_subscribers_that_are_silent_in_pauses():
     run = hand_made.lively()
     silent = hand_made.scenario("ced", {"silent_while_pausing": True})
-    metrics = measure(replace(run, scenario=silent), ceiling=True)
-    assert metrics.ceiling_direct == 2 / 5  # subscriber 1 never moves
+    metrics = measure(replace(run, scenario=silent), upper_bound=True)
+    assert metrics.upper_bound_direct == 2 / 5  # subscriber 1 never moves
 
 
 @pytest.mark.parametrize("world", EMPTY.values(), ids=EMPTY.keys())
-def test_ceilings_of_empty_runs(world):
-    metrics = measure(hand_made.run(world, hand_made.ledger(world)), ceiling=True)
-    assert math.isnan(metrics.ceiling_direct)
-    assert math.isnan(metrics.ceiling_epidemic_delay_s)
+def test_upper_bounds_of_empty_runs(world):
+    metrics = measure(hand_made.run(world, hand_made.ledger(world)), upper_bound=True)
+    assert math.isnan(metrics.upper_bound_direct)
+    assert math.isnan(metrics.upper_bound_epidemic_delay_s)

@@ -4,7 +4,6 @@ from typing import get_args
 
 import pytest
 
-from serai.field.metrics import DEFINITIONS
 from serai.field.paper import (
     ABLATIONS,
     CALIBRATED,
@@ -20,7 +19,7 @@ from serai.field.paper import (
     setup,
     setups,
 )
-from serai.kinds import PROTOCOLS
+from serai.kinds import FIELD, PROTOCOLS
 from serai.lab import load_scenario
 
 BOTH = tuple(PAPERS)
@@ -90,7 +89,7 @@ def test_claims_speak_of_what_their_exhibits_show():
     for claim in CLAIMS:
         exhibit = EXHIBITS[claim.exhibit]
         assert set(claim.protocols) <= set(exhibit.protocols)
-        assert claim.metric in DEFINITIONS
+        assert claim.metric in FIELD.definitions
         assert claim.section == exhibit.section
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.field.log import FieldRun
-from serai.field.metrics import by_community, delay_cdf, jain
-from serai.lab import measure
+from serai.field.metrics import by_community
+from serai.lab import delay_cdf, measure
+from serai.log.metrics import jain
 from tests.log import hand_made
 
 VALUES = st.sampled_from([0.0, 1.0, 2.5, 7.0, 10.0, math.nan])

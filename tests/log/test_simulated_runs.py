@@ -82,10 +82,10 @@ def test_a_run_until_death(tmp_path):
     scenario = load_scenario("ced", overrides=[*SMALL, "sensors.battery=0.02 J"])
     run = simulate(scenario, seed=3, full_log=True, until_death=True)
     assert run.ledger.died_s is not None
-    metrics = measure(run, ceiling=True)
+    metrics = measure(run, upper_bound=True)
     assert metrics.lifetime_days == run.ledger.died_s / 86_400
     # The busiest battery was empty in that slot, give or take what a slot can take: the two agree.
     assert metrics.lifetime_events_only_days == pytest.approx(metrics.lifetime_days, rel=0.05)
     assert metrics.events < len(run.world.event_sensor)
-    assert metrics.delivery_ratio <= metrics.ceiling_community
+    assert metrics.delivery_ratio <= metrics.upper_bound_community
     assert read_run(write_run(run, tmp_path / "run")) == run

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from serai.core.units import Quantity, format_quantity
+from serai.kinds import OPPORTUNISTIC
 from serai.log.schemas import CONTACTS_FULL_LOG_TABLES, CONTACTS_TABLES
-from serai.opportunistic.metrics import DEFINITIONS
 from serai.opportunistic.protocols import PROTOCOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -17,7 +17,7 @@ ROWS = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?)
 
 def test_metrics_are_documented_as_defined() -> None:
     assert {name: tuple(row[:2]) for name, row in ROWS.items()} == {
-        name: (unit or "-", meaning) for name, (unit, meaning) in DEFINITIONS.items()
+        name: (one.unit or "-", one.meaning) for name, one in OPPORTUNISTIC.definitions.items()
     }
 
 

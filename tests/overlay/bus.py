@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from serai.overlay.broker.broker import HERE, Broker
-from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker import Broker, NetworkConfiguration
 from serai.overlay.broker.messages import Deliver, Drop, Effect, Event, Message, Query, Send
+from serai.overlay.tinymq import HERE
 from tests.overlay.naive import Links
 
 MOST_MESSAGES = 2_000_000  # more than any network here needs: an endless exchange must end as a failure
@@ -20,7 +20,7 @@ MOST_MESSAGES = 2_000_000  # more than any network here needs: an endless exchan
 class Bus:
     """All brokers of a network, what they have sent, and what came of it."""
 
-    terms: Terms
+    configuration: NetworkConfiguration
     links: Links
     order: random.Random | None = None
     now_s: float = 0.0
@@ -31,11 +31,11 @@ class Bus:
     dropped: list[tuple[int, Drop]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.brokers = {node: Broker(node, self.terms) for node in sorted(self.links)}
+        self.brokers = {node: Broker(node, self.configuration) for node in sorted(self.links)}
         for node, broker in self.brokers.items():
             for other in sorted(self.links[node]):
                 broker.found(other)  # all wake up at once, and none has anything to say yet
-        for root in self.terms.roots:
+        for root in self.configuration.roots:
             self.carry_out(root, self.brokers[root].start())
         self.settle()
 
@@ -101,7 +101,7 @@ class Bus:
         self.settle()
 
     def add(self, node: int, neighbors: set[int]) -> None:
-        self.brokers[node] = Broker(node, self.terms)
+        self.brokers[node] = Broker(node, self.configuration)
         self.links[node] = set(neighbors)
         for other in sorted(neighbors):
             self.links[other].add(node)
@@ -120,8 +120,8 @@ class Bus:
     def stored(self) -> set[tuple[Hashable, int, int]]:
         """(query, tree, node) wherever the query is stored."""
         return {
-            (piece.query.name, piece.tree, node)
+            (subquery.query.name, subquery.tree, node)
             for node, broker in self.brokers.items()
-            for piece in broker.pieces.values()
-            if HERE in broker.next_hops(piece.query, piece.tree, piece.region)
+            for subquery in broker.subqueries.values()
+            if HERE in broker.routes.next_hops(subquery.query, subquery.tree, subquery.region)
         }

@@ -6,12 +6,13 @@ import numpy as np
 
 from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
 from serai.overlay.engine.graph import FAR, Graph, graph_of_links
-from serai.overlay.engine.rendezvous import QueryBoxes, Rules, place_queries, route_events
+from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters, place_queries, route_events
 from serai.overlay.engine.repair import Repaired, hand_off, rejoin, repair, without
-from serai.overlay.engine.run import joined_pieces, own_trees
-from serai.overlay.engine.state import NONE, Layer, Pieces, empty_nodes
+from serai.overlay.engine.run import own_trees
+from serai.overlay.engine.state import NONE, Layer, empty_nodes
+from serai.overlay.engine.subqueries import Subqueries, joined_subqueries
 from serai.overlay.engine.trees import plant
-from serai.overlay.tinymq import MAPPINGS, ROUTINGS
+from serai.overlay.tinymq import MAPPINGS
 from tests.overlay.stories import Ask, Come, Fail, Record, Renew, Repair, Step, Story, Tell, Withdraw
 
 
@@ -20,21 +21,22 @@ class FromKernels:
 
     def __init__(self, story: Story) -> None:
         settings = story.settings
-        self.story, self.terms = story, story.terms()
-        self.rules = Rules(
-            ROUTINGS.index(story.routing),  # type: ignore[arg-type]
+        self.story, self.configuration = story, story.configuration()
+        self.parameters = RoutingParameters(
+            settings.routing_code(),
             MAPPINGS.index(settings.mapping),
             settings.attribute_bits,
-            self.terms.bits,
+            self.configuration.bits,
         )
         self.links = list(story.links)
         self.dead: set[int] = set()
         self.nodes = story.nodes
         roots = np.array(story.roots, np.int32)
-        self.layers = list(plant(self.graph(), roots, self.terms.spanning, self.rules.routing, self.rules.bits))
+        groups = settings.layers(len(roots))
+        self.layers = list(plant(self.graph(), roots, groups, self.parameters.routing, self.parameters.bits))
         self.asks: list[Ask] = []
         self.withdrawn: set[int] = set()
-        self.pieces: Pieces | None = None
+        self.subqueries: Subqueries | None = None
         self.version = 0
         self.versions = np.empty(0, np.int64)
         self.present = np.empty(0, np.bool_)
@@ -63,7 +65,7 @@ class FromKernels:
                 self.withdraw(query, record)
             case Fail(nodes):
                 self.dead |= set(nodes)
-                self.mend([repair(self.graph(), layer, ~self.alive(), self.rules) for layer in self.layers])
+                self.mend([repair(self.graph(), layer, ~self.alive(), self.parameters) for layer in self.layers])
             case Repair():
                 pass
             case Come(node, neighbors):
@@ -85,7 +87,7 @@ class FromKernels:
 
     def rows(self, layer: Layer, node: int, which: str) -> list[int]:
         """Which trees of the layer, by their place in it, the node speaks to."""
-        own = own_trees(self.layers, self.nodes)[node]
+        own = own_trees(self.story.settings, self.layers)[node]
         return [place for place, tree in enumerate(layer.trees) if which == "all" or tree == own]
 
     def place(self, queries: list[int]) -> None:
@@ -93,48 +95,48 @@ class FromKernels:
             for layer in self.layers:
                 trees = self.rows(layer, self.asks[number].node, self.story.settings.query_trees)
                 query = np.full(len(trees), number, np.int32)
-                new = place_queries(layer, self.rules, self.boxes(), query, np.array(trees, np.int32))
-                self.keep(new if self.pieces is None else joined_pieces([self.pieces, new]))
+                new = place_queries(layer, self.parameters, self.boxes(), query, np.array(trees, np.int32))
+                self.keep(new if self.subqueries is None else joined_subqueries([self.subqueries, new]))
 
-    def keep(self, pieces: Pieces) -> None:
-        added = len(pieces.node) - len(self.present)
-        self.pieces = pieces
+    def keep(self, subqueries: Subqueries) -> None:
+        added = len(subqueries.node) - len(self.present)
+        self.subqueries = subqueries
         self.versions = np.concatenate([self.versions, np.full(added, self.version)])
         self.present = np.concatenate([self.present, np.ones(added, np.bool_)])
 
     def withdraw(self, name: str, record: Record) -> None:
         number = next(number for number, ask in enumerate(self.asks) if ask.query == name)
         self.withdrawn.add(number)
-        assert self.pieces is not None
+        assert self.subqueries is not None
         alive = self.alive()
-        gone = self.present & (self.pieces.query == number) & unbroken(self.pieces, alive)
-        back = self.pieces.back
-        told = self.known() & (back != NONE) & gone[back] & alive[self.pieces.node]
-        senders, receivers = self.pieces.node[back[told]], self.pieces.node[told]
+        gone = self.present & (self.subqueries.query == number) & unbroken(self.subqueries, alive)
+        back = self.subqueries.back
+        told = self.known() & (back != NONE) & gone[back] & alive[self.subqueries.node]
+        senders, receivers = self.subqueries.node[back[told]], self.subqueries.node[told]
         record.sent.update(("unsubscribe", int(a), int(b)) for a, b in zip(senders, receivers, strict=True))
         self.present &= ~gone
 
     def known(self) -> np.ndarray:
-        """The pieces whose senders still remember them."""
-        assert self.pieces is not None
-        return np.ones(len(self.pieces.node), np.bool_)
+        """The subqueries whose senders still remember them."""
+        assert self.subqueries is not None
+        return np.ones(len(self.subqueries.node), np.bool_)
 
     # --- failures and joins
 
     def mend(self, mended: list[Repaired]) -> None:
         self.is_whole = False
         self.layers = [part.layer for part in mended]
-        if self.pieces is None:
+        if self.subqueries is None:
             return
-        held = held_by_nodes(self.pieces, self.present & self.alive()[self.pieces.node], self.nodes)
-        pieces = self.pieces
-        before = len(pieces.node)
+        held = held_by_nodes(self.subqueries, self.present & self.alive()[self.subqueries.node], self.nodes)
+        subqueries = self.subqueries
+        before = len(subqueries.node)
         for part in mended:
-            pieces = hand_off(part, self.rules, self.boxes(), pieces, held)
+            subqueries = hand_off(part, self.parameters, self.boxes(), subqueries, held)
         versions = self.versions.copy()
-        self.keep(pieces)
-        for piece in range(before, len(pieces.node)):  # what is handed on is as old as where it comes from
-            versions = np.append(versions, versions[pieces.back[piece]])
+        self.keep(subqueries)
+        for subquery in range(before, len(subqueries.node)):  # what is handed on is as old as where it comes from
+            versions = np.append(versions, versions[subqueries.back[subquery]])
         self.versions = versions
 
     def come(self, node: int, neighbors: tuple[int, ...]) -> None:
@@ -144,74 +146,82 @@ class FromKernels:
         mended = []
         for layer in self.layers:
             nodes = np.concatenate([layer.nodes, empty_nodes(1)]).view(np.recarray)
-            mended.append(rejoin(self.graph(), nodes, layer, self.rules))
+            mended.append(rejoin(self.graph(), nodes, layer, self.parameters))
         self.mend(mended)
 
     # --- events
 
     def tell(self, tell: Tell, record: Record) -> None:
-        event, alive = self.terms.event(tell.event, tell.cells), self.alive()
+        event, alive = self.configuration.event(tell.event, tell.cells), self.alive()
         counts = {kind: np.zeros((2, self.nodes), np.int64) for kind in ("publish", "notify")}
         for layer in self.layers:
             tree = np.array(self.rows(layer, tell.node, self.story.settings.event_trees), np.int32)
             publisher = np.full(len(tree), tell.node, np.int32)
-            string = np.full(len(tree), event.string, np.int64)
-            node, hops = route_events(layer, self.rules, publisher, string, tree, alive, *counts["publish"])
-            if self.pieces is None:
+            rendezvous_key = np.full(len(tree), event.rendezvous_key, np.int64)
+            node, hops = route_events(
+                layer, self.parameters, publisher, rendezvous_key, tree, alive, *counts["publish"]
+            )
+            if self.subqueries is None:
                 continue
             arrivals = Arrivals(np.zeros(len(tree), np.int32), layer.trees[tree], node, hops)
-            self.answer(tell, event.string, arrivals, counts["notify"], record)
+            self.answer(tell, event.rendezvous_key, arrivals, counts["notify"], record)
         self.sent, self.received = (
             {(kind, node): int(count) for kind in counts for node, count in enumerate(counts[kind][way]) if count}
             for way in (0, 1)
         )
 
-    def answer(self, tell: Tell, string: int, arrivals: Arrivals, counts: np.ndarray, record: Record) -> None:
-        assert self.pieces is not None
+    def answer(self, tell: Tell, rendezvous_key: int, arrivals: Arrivals, counts: np.ndarray, record: Record) -> None:
+        assert self.subqueries is not None
         alive = self.alive()
         low = np.array([ask.first for ask in self.asks], np.float64)
         boxes = Boxes(low, np.array([ask.last for ask in self.asks], np.float64) + 0.5)
-        held = held_by_nodes(self.pieces, self.present & alive[self.pieces.node], self.nodes)
+        held = held_by_nodes(self.subqueries, self.present & alive[self.subqueries.node], self.nodes)
         values = np.array([tell.cells], np.float64)
-        _, piece = match_arrivals(arrivals, np.array([string]), values, boxes, self.pieces, held, self.rules.bits)
-        begun = np.bincount(piece, minlength=len(self.pieces.node))
-        send_back(self.pieces, begun, alive, True, *counts)
-        reached = piece[unbroken(self.pieces, alive)[piece]]
-        pairs = {(tell.event, self.asks[query].query) for query in self.pieces.query[reached]}
+        _, subquery = match_arrivals(
+            arrivals, np.array([rendezvous_key]), values, boxes, self.subqueries, held, self.parameters.bits
+        )
+        begun = np.bincount(subquery, minlength=len(self.subqueries.node))
+        send_back(self.subqueries, begun, alive, True, *counts)
+        reached = subquery[unbroken(self.subqueries, alive)[subquery]]
+        pairs = {(tell.event, self.asks[query].query) for query in self.subqueries.query[reached]}
         record.delivered.update(pairs - self.delivered)
         self.delivered |= pairs
 
     # --- what can be seen
 
     def count_subscribes(self, before: int, record: Record) -> None:
-        if self.pieces is not None:
-            new = np.arange(before, len(self.pieces.node))
-            new = new[self.pieces.back[new] != NONE]
-            ends = self.pieces.node[self.pieces.back[new]], self.pieces.node[new]
+        if self.subqueries is not None:
+            new = np.arange(before, len(self.subqueries.node))
+            new = new[self.subqueries.back[new] != NONE]
+            ends = self.subqueries.node[self.subqueries.back[new]], self.subqueries.node[new]
             record.sent.update(("subscribe", int(a), int(b)) for a, b in zip(*ends, strict=True))
 
     def described(self, record: Record) -> Record:
-        bits = self.rules.bits
-        for layer in self.layers:
-            for place, tree in enumerate(layer.trees):
-                there = np.flatnonzero(layer.nodes["tree"] == tree)
-                record.places.append(
-                    {
-                        int(node): (
-                            format(layer.nodes["head"][node], f"0{bits}b")[: layer.nodes["length"][node]],
-                            int(layer.nodes["length"][node]),
-                            None if layer.nodes["parent"][node] == NONE else int(layer.nodes["parent"][node]),
-                        )
-                        for node in there
-                    }
-                )
-                hops = layer.hops[place]
-                record.hops.append({int(node): int(hops[node]) for node in np.flatnonzero(hops != FAR)})
-        if self.pieces is not None and self.is_whole:
-            stays = np.flatnonzero(self.pieces.stays & self.present)
+        bits = self.parameters.bits
+        standing = sorted((tree, place, layer) for layer in self.layers for place, tree in enumerate(layer.trees))
+        for tree, place, layer in standing:
+            there = np.flatnonzero(layer.nodes["tree"] == tree)
+            record.places.append(
+                {
+                    int(node): (
+                        format(layer.nodes["head"][node], f"0{bits}b")[: layer.nodes["length"][node]],
+                        int(layer.nodes["length"][node]),
+                        None if layer.nodes["parent"][node] == NONE else int(layer.nodes["parent"][node]),
+                    )
+                    for node in there
+                }
+            )
+            hops = layer.hops[place]
+            record.hops.append({int(node): int(hops[node]) for node in np.flatnonzero(hops != FAR)})
+        if self.subqueries is not None and self.is_whole:
+            stays = np.flatnonzero(self.subqueries.stays & self.present)
             record.stored = {
-                (self.asks[self.pieces.query[piece]].query, int(self.pieces.tree[piece]), int(self.pieces.node[piece]))
-                for piece in stays
+                (
+                    self.asks[self.subqueries.query[subquery]].query,
+                    int(self.subqueries.tree[subquery]),
+                    int(self.subqueries.node[subquery]),
+                )
+                for subquery in stays
             }
         return record
 

@@ -1,4 +1,4 @@
-"""docs/overlay/tinymq.md word for word: keys and strings are texts of 0 and 1, a query is the set of its strings.
+"""docs/overlay/tinymq.md word for word: all keys are texts of 0 and 1, a query is the set of its rendezvous keys.
 
 Nothing is cut, packed or shared out here, and nothing is sent: the whole network is looked at from above.
 """
@@ -22,7 +22,7 @@ def common(one: str, other: str) -> int:
     return length
 
 
-def string_of(cells: Iterable[int], bits: int, mapping: str = "split") -> str:
+def rendezvous_key_of(cells: Iterable[int], bits: int, mapping: str = "split") -> str:
     """The cells' bits one after the other, or in turn."""
     texts = [format(cell, f"0{bits}b") for cell in cells]
     if mapping == "split":
@@ -30,10 +30,10 @@ def string_of(cells: Iterable[int], bits: int, mapping: str = "split") -> str:
     return "".join("".join(nth) for nth in zip(*texts, strict=True))
 
 
-def strings_of(first: Iterable[int], last: Iterable[int], bits: int, mapping: str = "split") -> frozenset[str]:
-    """All strings of a box of cells."""
+def rendezvous_keys_of(first: Iterable[int], last: Iterable[int], bits: int, mapping: str = "split") -> frozenset[str]:
+    """All rendezvous keys of a box of cells."""
     ranges = [range(low, high + 1) for low, high in zip(first, last, strict=True)]
-    return frozenset(string_of(cells, bits, mapping) for cells in product(*ranges))
+    return frozenset(rendezvous_key_of(cells, bits, mapping) for cells in product(*ranges))
 
 
 class Message(NamedTuple):
@@ -43,18 +43,18 @@ class Message(NamedTuple):
     tree: int
     sender: int
     receiver: int
-    strings: frozenset[str]
+    rendezvous_keys: frozenset[str]
 
 
 @dataclass(eq=False)
-class Piece:
+class Subquery:
     """A query message where it arrived, or the query at its subscriber's node."""
 
     query: Hashable
     tree: int
     node: int
-    strings: frozenset[str]
-    back: "Piece | None"
+    rendezvous_keys: frozenset[str]
+    back: "Subquery | None"
     version: int = 0
     onward: list[int] = field(default_factory=list)  # to whom parts of it were sent
 
@@ -73,13 +73,13 @@ class Overlay:
     links: Links
     roots: tuple[int, ...]
     routing: str = "strict"
-    spanning: bool = False
+    layers: tuple[tuple[int, ...], ...] = ()  # of trees; none given: one of all, as in TinyMQ
     query_trees: str = "all"
     event_trees: str = "own"
     keys: list[dict[int, str]] = field(default_factory=list)  # [tree][node]
     parents: list[dict[int, int]] = field(default_factory=list)
     astray: list[set[int]] = field(default_factory=list)  # [tree] who has lost the way to its root
-    pieces: list[Piece] = field(default_factory=list)
+    subqueries: list[Subquery] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     delivered: set[tuple[Hashable, Hashable]] = field(default_factory=set)  # (event, query)
 
@@ -87,28 +87,22 @@ class Overlay:
         self.keys = [{root: ""} for root in self.roots]
         self.parents = [{} for _ in self.roots]
         self.astray = [set() for _ in self.roots]
-        for trees in self.layers():
+        self.layers = self.layers or (tuple(range(len(self.roots))),)
+        for trees in self.layers:
             self.grow(trees, [self.roots[tree] for tree in trees])
 
     # --- Trees ----------------------------------------------------------------------------------------------
 
-    def layers(self) -> list[list[int]]:
-        trees = list(range(len(self.roots)))
-        return [[tree] for tree in trees] if self.spanning else [trees]
-
-    def tree_of(self, node: int, trees: list[int]) -> int | None:
+    def tree_of(self, node: int, trees: tuple[int, ...]) -> int | None:
         return next((tree for tree in trees if node in self.keys[tree]), None)
 
     def own_tree(self, node: int) -> int | None:
-        if self.spanning:
-            tree = node % len(self.roots)
-            return tree if node in self.keys[tree] else None
-        return self.tree_of(node, list(range(len(self.roots))))
+        return self.tree_of(node, self.layers[node % len(self.layers)])
 
     def children(self, tree: int, node: int) -> list[int]:
         return [child for child, parent in self.parents[tree].items() if parent == node]
 
-    def grow(self, trees: list[int], first: list[int]) -> None:
+    def grow(self, trees: tuple[int, ...], first: list[int]) -> None:
         queue = deque(first)
         while queue:
             parent = queue.popleft()
@@ -117,7 +111,7 @@ class Overlay:
                     self.join(other, parent, trees)
                     queue.append(other)
 
-    def join(self, child: int, parent: int, trees: list[int]) -> None:
+    def join(self, child: int, parent: int, trees: tuple[int, ...]) -> None:
         tree = self.tree_of(parent, trees)
         assert tree is not None
         taken = {self.keys[tree][sibling] for sibling in self.children(tree, parent)}
@@ -142,31 +136,33 @@ class Overlay:
                 queue.append(other)
         return found
 
-    def rendezvous(self, tree: int, string: str) -> int:
-        """The node with the longest key that begins the string."""
-        found = [node for node, key in self.keys[tree].items() if string.startswith(key)]
+    def rendezvous(self, tree: int, rendezvous_key: str) -> int:
+        """The node with the longest key that begins the rendezvous key."""
+        found = [node for node, key in self.keys[tree].items() if rendezvous_key.startswith(key)]
         return max(found, key=lambda node: len(self.keys[tree][node]))
 
-    # --- Where a string goes --------------------------------------------------------------------------------
+    # --- Where a rendezvous key goes --------------------------------------------------------------------------------
 
-    def next_hop(self, tree: int, node: int, string: str) -> int:
+    def next_hop(self, tree: int, node: int, rendezvous_key: str) -> int:
         if node not in self.keys[tree]:
             hops = self.hops(tree)
             near = [(hops[other], other) for other in self.links[node] if other in hops]
             return min(near)[1] if near else NO_ROUTE
         if self.routing == "greedy":
-            return self.nearest_in_tree(tree, node, string)
+            return self.nearest_in_tree(tree, node, rendezvous_key)
         key, children = self.keys[tree][node], self.children(tree, node)
-        if string.startswith(key):
-            return next((child for child in children if string.startswith(self.keys[tree][child])), HERE)
+        if rendezvous_key.startswith(key):
+            return next((child for child in children if rendezvous_key.startswith(self.keys[tree][child])), HERE)
         parent = self.parents[tree][node]
         if self.routing == "as-printed":
             known = {other: self.some_key(other) for other in self.links[node] - set(children)}
-            limit = common(self.keys[tree][parent], string)
+            limit = common(self.keys[tree][parent], rendezvous_key)
         else:
             known = {other: self.keys[tree].get(other) for other in self.links[node] - set(children)}
-            limit = common(key, string)
-        found = {other: common(other_key, string) for other, other_key in known.items() if other_key is not None}
+            limit = common(key, rendezvous_key)
+        found = {
+            other: common(other_key, rendezvous_key) for other, other_key in known.items() if other_key is not None
+        }
         longest = max(found.values())
         if self.routing == "tree-edges" or longest <= limit:
             return parent
@@ -176,8 +172,8 @@ class Overlay:
         """The node's key in whatever tree it stands in (TinyMQ)."""
         return next((keys[node] for keys in self.keys if node in keys), None)
 
-    def nearest_in_tree(self, tree: int, node: int, string: str) -> int:
-        goal = self.rendezvous(tree, string)
+    def nearest_in_tree(self, tree: int, node: int, rendezvous_key: str) -> int:
+        goal = self.rendezvous(tree, rendezvous_key)
         distance = {
             other: self.hops_in_tree(tree, other, goal)
             for other in self.links[node] | {node}
@@ -199,115 +195,140 @@ class Overlay:
 
     # --- Queries --------------------------------------------------------------------------------------------
 
-    def subscribe(self, query: Hashable, node: int, strings: frozenset[str], version: int = 0) -> None:
+    def subscribe(self, query: Hashable, node: int, rendezvous_keys: frozenset[str], version: int = 0) -> None:
         own = self.own_tree(node)
         trees = range(len(self.roots)) if self.query_trees == "all" else [] if own is None else [own]
         for tree in trees:
-            self.spread(deque([Piece(query, tree, node, strings, None, version)]))
+            self.spread(deque([Subquery(query, tree, node, rendezvous_keys, None, version)]))
 
     def forget(self, version: int) -> None:
-        """The lease of all pieces of queries before this version has ended."""
-        self.pieces = [piece for piece in self.pieces if piece.version >= version]
+        """The lease of all subqueries of queries before this version has ended."""
+        self.subqueries = [subquery for subquery in self.subqueries if subquery.version >= version]
 
-    def spread(self, queue: deque[Piece]) -> None:
-        """Pieces arrive, and their strings go on, in the order in which they were sent."""
+    def spread(self, queue: deque[Subquery]) -> None:
+        """Subqueries arrive, and their rendezvous keys go on, in the order in which they were sent."""
         while queue:
-            piece = queue.popleft()
+            subquery = queue.popleft()
             if self.routing == "as-printed":
-                self.spread_as_printed(piece, queue)
+                self.spread_as_printed(subquery, queue)
                 continue
-            self.pieces.append(piece)
-            hops = {string: self.next_hop(piece.tree, piece.node, string) for string in piece.strings}
+            self.subqueries.append(subquery)
+            hops = {
+                rendezvous_key: self.next_hop(subquery.tree, subquery.node, rendezvous_key)
+                for rendezvous_key in subquery.rendezvous_keys
+            }
             for hop in sorted({hop for hop in hops.values() if hop >= 0}):
-                self.send(piece, hop, frozenset(string for string in hops if hops[string] == hop), queue)
+                self.send(
+                    subquery,
+                    hop,
+                    frozenset(rendezvous_key for rendezvous_key in hops if hops[rendezvous_key] == hop),
+                    queue,
+                )
 
-    def spread_as_printed(self, piece: Piece, queue: deque[Piece]) -> None:
+    def spread_as_printed(self, subquery: Subquery, queue: deque[Subquery]) -> None:
         """Algorithm 3.1, line by line."""
-        tree, node, strings = piece.tree, piece.node, piece.strings
-        if any(self.is_same(piece, seen) for seen in self.pieces):
+        tree, node, rendezvous_keys = subquery.tree, subquery.node, subquery.rendezvous_keys
+        if any(self.is_same(subquery, seen) for seen in self.subqueries):
             return
-        self.pieces.append(piece)
+        self.subqueries.append(subquery)
         if node not in self.keys[tree]:
             hop = self.next_hop(tree, node, "")
             receivers = {hop} if hop >= 0 else set()
-            piece.strings = frozenset()
+            subquery.rendezvous_keys = frozenset()
         else:
-            elsewhere = {string for string in strings if not string.startswith(self.keys[tree][node])}
-            receivers = {self.next_hop(tree, node, string) for string in elsewhere} or set(self.children(tree, node))
-            if elsewhere or all(self.next_hop(tree, node, string) != HERE for string in strings):
-                piece.strings = frozenset()
+            elsewhere = {
+                rendezvous_key
+                for rendezvous_key in rendezvous_keys
+                if not rendezvous_key.startswith(self.keys[tree][node])
+            }
+            receivers = {self.next_hop(tree, node, rendezvous_key) for rendezvous_key in elsewhere} or set(
+                self.children(tree, node)
+            )
+            if elsewhere or all(
+                self.next_hop(tree, node, rendezvous_key) != HERE for rendezvous_key in rendezvous_keys
+            ):
+                subquery.rendezvous_keys = frozenset()
         for receiver in sorted(receivers):
-            self.send(piece, receiver, strings, queue)
+            self.send(subquery, receiver, rendezvous_keys, queue)
 
-    def is_same(self, piece: Piece, seen: Piece) -> bool:
-        same = piece.query == seen.query and piece.version == seen.version
-        return same and piece.tree == seen.tree and piece.node == seen.node
+    def is_same(self, subquery: Subquery, seen: Subquery) -> bool:
+        same = subquery.query == seen.query and subquery.version == seen.version
+        return same and subquery.tree == seen.tree and subquery.node == seen.node
 
-    def send(self, piece: Piece, receiver: int, strings: frozenset[str], queue: deque[Piece]) -> None:
-        self.messages.append(Message(piece.query, piece.tree, piece.node, receiver, strings))
-        piece.onward.append(receiver)
-        queue.append(Piece(piece.query, piece.tree, receiver, strings, piece, piece.version))
+    def send(self, subquery: Subquery, receiver: int, rendezvous_keys: frozenset[str], queue: deque[Subquery]) -> None:
+        self.messages.append(Message(subquery.query, subquery.tree, subquery.node, receiver, rendezvous_keys))
+        subquery.onward.append(receiver)
+        queue.append(Subquery(subquery.query, subquery.tree, receiver, rendezvous_keys, subquery, subquery.version))
 
     def stored(self) -> set[tuple[Hashable, int, int]]:
         """(query, tree, node) wherever the query is stored."""
         return {
-            (piece.query, piece.tree, piece.node)
-            for piece in self.pieces
-            if any(self.next_hop(piece.tree, piece.node, string) == HERE for string in piece.strings)
+            (subquery.query, subquery.tree, subquery.node)
+            for subquery in self.subqueries
+            if any(
+                self.next_hop(subquery.tree, subquery.node, rendezvous_key) == HERE
+                for rendezvous_key in subquery.rendezvous_keys
+            )
         }
 
     def unsubscribe(self, query: Hashable) -> Counter[tuple[int, int]]:
         """Remove the query wherever its subscriber can reach; the messages (sender, receiver) that this takes."""
-        gone = [piece for piece in self.pieces if piece.query == query and self.is_reached(piece)]
-        self.pieces = [piece for piece in self.pieces if piece not in gone]
-        return Counter((piece.node, to) for piece in gone for to in piece.onward if to in self.links[piece.node])
+        gone = [subquery for subquery in self.subqueries if subquery.query == query and self.is_reached(subquery)]
+        self.subqueries = [subquery for subquery in self.subqueries if subquery not in gone]
+        return Counter(
+            (subquery.node, to) for subquery in gone for to in subquery.onward if to in self.links[subquery.node]
+        )
 
-    def is_reached(self, piece: Piece) -> bool:
-        """Whether the piece has come over links that are still there."""
-        if piece.back is None:
+    def is_reached(self, subquery: Subquery) -> bool:
+        """Whether the subquery has come over links that are still there."""
+        if subquery.back is None:
             return True
-        return piece.node in self.links.get(piece.back.node, set()) and self.is_reached(piece.back)
+        return subquery.node in self.links.get(subquery.back.node, set()) and self.is_reached(subquery.back)
 
     # --- Events ---------------------------------------------------------------------------------------------
 
-    def publish(self, event: Hashable, node: int, string: str, wanted: set[Hashable]) -> tuple[list[Walk], list[Walk]]:
+    def publish(
+        self, event: Hashable, node: int, rendezvous_key: str, wanted: set[Hashable]
+    ) -> tuple[list[Walk], list[Walk]]:
         """The ways of the event and of its notifications; `wanted`: the queries whose boxes its values lie in."""
         own = self.own_tree(node)
         trees = range(len(self.roots)) if self.event_trees == "all" else [] if own is None else [own]
         events, notifications = [], []
         for tree in trees:
-            walk = self.walk(tree, node, string)
+            walk = self.walk(tree, node, rendezvous_key)
             events.append(walk)
             if walk.end == "here":
                 found = {
-                    piece.query: piece for piece in self.pieces if self.answers(piece, tree, walk.path[-1], string)
+                    subquery.query: subquery
+                    for subquery in self.subqueries
+                    if self.answers(subquery, tree, walk.path[-1], rendezvous_key)
                 }
-                notifications += [self.notify(event, piece) for query, piece in found.items() if query in wanted]
+                notifications += [self.notify(event, subquery) for query, subquery in found.items() if query in wanted]
         return events, notifications
 
-    def walk(self, tree: int, node: int, string: str) -> Walk:
+    def walk(self, tree: int, node: int, rendezvous_key: str) -> Walk:
         path = [node]
         while True:
-            hop = self.next_hop(tree, path[-1], string)
+            hop = self.next_hop(tree, path[-1], rendezvous_key)
             if hop < 0:
                 return Walk(tuple(path), "here" if hop == HERE else "no-route")
             path.append(hop)
             if hop in path[:-1]:
                 return Walk(tuple(path), "loop")
 
-    def answers(self, piece: Piece, tree: int, node: int, string: str) -> bool:
-        return piece.tree == tree and piece.node == node and string in piece.strings
+    def answers(self, subquery: Subquery, tree: int, node: int, rendezvous_key: str) -> bool:
+        return subquery.tree == tree and subquery.node == node and rendezvous_key in subquery.rendezvous_keys
 
-    def notify(self, event: Hashable, piece: Piece) -> Walk:
-        path = [piece.node]
-        while piece.back is not None:
-            if piece.back.node not in self.links[piece.node]:
+    def notify(self, event: Hashable, subquery: Subquery) -> Walk:
+        path = [subquery.node]
+        while subquery.back is not None:
+            if subquery.back.node not in self.links[subquery.node]:
                 return Walk(tuple(path), "broken-path")
-            piece = piece.back
-            path.append(piece.node)
-        if (event, piece.query) in self.delivered:
+            subquery = subquery.back
+            path.append(subquery.node)
+        if (event, subquery.query) in self.delivered:
             return Walk(tuple(path), "duplicate")
-        self.delivered.add((event, piece.query))
+        self.delivered.add((event, subquery.query))
         return Walk(tuple(path), "delivered")
 
     # --- Joins and failures ---------------------------------------------------------------------------------
@@ -315,18 +336,24 @@ class Overlay:
     def hand_off(self, tree: int, parent: int, child: int) -> None:
         if self.routing == "as-printed":
             return
-        for piece in list(self.pieces):
-            strings = frozenset(string for string in piece.strings if string.startswith(self.keys[tree][child]))
-            if piece.tree == tree and piece.node == parent and strings:
-                self.messages.append(Message(piece.query, tree, parent, child, strings))
-                piece.onward.append(child)
-                self.pieces.append(Piece(piece.query, tree, child, strings, piece, piece.version))
+        for subquery in list(self.subqueries):
+            rendezvous_keys = frozenset(
+                rendezvous_key
+                for rendezvous_key in subquery.rendezvous_keys
+                if rendezvous_key.startswith(self.keys[tree][child])
+            )
+            if subquery.tree == tree and subquery.node == parent and rendezvous_keys:
+                self.messages.append(Message(subquery.query, tree, parent, child, rendezvous_keys))
+                subquery.onward.append(child)
+                self.subqueries.append(
+                    Subquery(subquery.query, tree, child, rendezvous_keys, subquery, subquery.version)
+                )
 
     def fail(self, dead: set[int]) -> list[set[int]]:
         """The loss: who has lost the key, in each tree."""
         before = [self.hops(tree) for tree in range(len(self.roots))]
         self.links = {node: others - dead for node, others in self.links.items() if node not in dead}
-        self.pieces = [piece for piece in self.pieces if piece.node not in dead]
+        self.subqueries = [subquery for subquery in self.subqueries if subquery.node not in dead]
         lost = []
         for tree in range(len(self.roots)):
             hit = {node for node in self.keys[tree] if dead & set(self.way_to_root(tree, node))}
@@ -346,7 +373,7 @@ class Overlay:
 
     def rejoin(self) -> None:
         self.astray = [set() for _ in self.roots]
-        for trees in self.layers():
+        for trees in self.layers:
             keyed = {node for tree in trees for node in self.keys[tree]}
             joined = []
             for node in sorted(self.links.keys() - keyed):

@@ -6,18 +6,20 @@
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from serai.core.content import Attribute
 from serai.overlay import pub2sub, tinymq
-from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker import NetworkConfiguration
 from serai.overlay.broker.messages import Notify, Publish, Subscribe, Unsubscribe
+from serai.overlay.tinymq import OverlaySettings
 from tests.overlay.bus import Bus
-from tests.overlay.naive import Links, Overlay, string_of, strings_of
+from tests.overlay.naive import Links, Overlay, rendezvous_key_of, rendezvous_keys_of
 
-RENEWAL_S, LEASE_S = 100.0, 150.0  # a piece outlives one renewal, and not the next
+RENEWAL_S, LEASE_S = 100.0, 150.0  # a subquery outlives one renewal, and not the next
 
 
 # --- What can happen ----------------------------------------------------------------------------------------
@@ -75,12 +77,29 @@ class Story:
     nodes: int
     roots: tuple[int, ...]
     attributes: int
-    settings: tinymq.Settings | pub2sub.Settings
+    settings: OverlaySettings
     steps: tuple[Step, ...]
 
     @property
     def routing(self) -> str:
-        return self.settings.routing if isinstance(self.settings, tinymq.Settings) else "tree-edges"
+        """Said once more than by the protocols' hooks, for the naive twin."""
+        match self.settings:
+            case tinymq.Settings(routing=routing):
+                return routing
+            case pub2sub.Settings():
+                return "tree-edges"
+        return "greedy"
+
+    @property
+    def layers(self) -> tuple[tuple[int, ...], ...]:
+        """Said once more than by the protocols' hooks, for the naive twin."""
+        trees = tuple(range(len(self.roots)))
+        match self.settings:
+            case tinymq.Settings():
+                return (trees,)
+            case pub2sub.Settings():
+                return tuple((tree,) for tree in trees)
+        return tuple(layer for layer in (trees[::2], trees[1::2]) if layer)
 
     def neighbors(self) -> Links:
         found: Links = {node: set() for node in range(self.nodes)}
@@ -89,10 +108,10 @@ class Story:
             found[other].add(one)
         return found
 
-    def terms(self) -> Terms:
+    def configuration(self) -> NetworkConfiguration:
         cells = 2**self.settings.attribute_bits  # so that the values of an event are its cells
         attributes = tuple(Attribute(f"A{number}", "real", 0, cells) for number in range(self.attributes))
-        return Terms(self.roots, attributes, self.settings, LEASE_S, RENEWAL_S)
+        return NetworkConfiguration(self.roots, attributes, self.settings, LEASE_S, RENEWAL_S)
 
     def asked(self) -> dict[str, Ask]:
         return {step.query: step for step in self.steps if isinstance(step, Ask)}
@@ -110,7 +129,7 @@ class Record:
     lost: Counter[str] = field(default_factory=Counter)  # reason
     stored: set[tuple[Hashable, int, int]] = field(default_factory=set)  # query, tree, node
     places: list[dict[int, tuple[str, int, int | None]]] = field(default_factory=list)
-    """[tree][node]: key as far as a string is long, its length, parent"""
+    """[tree][node]: key as far as a rendezvous key is long, its length, parent"""
     hops: list[dict[int, int]] = field(default_factory=list)  # [tree][node]
 
 
@@ -130,7 +149,7 @@ class FromAbove:
             story.neighbors(),
             story.roots,
             story.routing,
-            settings.name == "pub2sub",
+            story.layers,
             settings.query_trees,
             settings.event_trees,
         )
@@ -166,13 +185,13 @@ class FromAbove:
         return self.described(record)
 
     def ask(self, ask: Ask) -> None:
-        strings = strings_of(ask.first, ask.last, self.bits, self.story.settings.mapping)
-        self.overlay.subscribe(ask.query, ask.node, strings, self.version)
+        rendezvous_keys = rendezvous_keys_of(ask.first, ask.last, self.bits, self.story.settings.mapping)
+        self.overlay.subscribe(ask.query, ask.node, rendezvous_keys, self.version)
 
     def tell(self, tell: Tell, record: Record) -> None:
         wanted: set[Hashable] = {query for query, ask in self.story.asked().items() if is_in(tell, ask)}
-        string = string_of(tell.cells, self.bits, self.story.settings.mapping)
-        events, notifications = self.overlay.publish(tell.event, tell.node, string, wanted)
+        rendezvous_key = rendezvous_key_of(tell.cells, self.bits, self.story.settings.mapping)
+        events, notifications = self.overlay.publish(tell.event, tell.node, rendezvous_key, wanted)
         for kind, walks in (("publish", events), ("notify", notifications)):
             for walk in walks:
                 record.sent.update((kind, *link) for link in zip(walk.path, walk.path[1:], strict=False))
@@ -208,8 +227,8 @@ class FromBrokers:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self.terms = story.terms()
-        self.bus = Bus(self.terms, story.neighbors())
+        self.configuration = story.configuration()
+        self.bus = Bus(self.configuration, story.neighbors())
 
     def take(self, step: Step) -> Record:
         bus = self.bus
@@ -218,9 +237,9 @@ class FromBrokers:
         bus.dropped.clear()
         match step:
             case Ask(query, node, first, last):
-                bus.subscribe(node, self.terms.query(query, first, [cell + 0.5 for cell in last]))
+                bus.subscribe(node, self.configuration.query(query, first, [cell + 0.5 for cell in last]))
             case Tell(event, node, cells):
-                bus.publish(node, self.terms.event(event, cells))
+                bus.publish(node, self.configuration.event(event, cells))
             case Withdraw(query, node):
                 bus.unsubscribe(node, query)
             case Fail(nodes):
@@ -241,7 +260,7 @@ class FromBrokers:
         )
 
     def described(self, record: Record) -> Record:
-        bus, bits = self.bus, self.terms.bits
+        bus, bits = self.bus, self.configuration.bits
         record.stored = bus.stored()
         members = {node: broker.membership for node, broker in bus.brokers.items()}
         for tree in range(len(self.story.roots)):
@@ -277,8 +296,21 @@ def stories(draw: st.DrawFn, most_nodes: int = 12, most_steps: int = 16) -> Stor
     return Story(tuple({*tree, *more}), nodes, tuple(roots), attributes, settings, tuple(teller.steps))
 
 
+class TwoLayers(OverlaySettings):
+    """A protocol of nobody's, to see that its own file is enough: even trees share the nodes out, odd ones too."""
+
+    def layers(self, trees: int) -> list[list[int]]:
+        return [layer for layer in (list(range(0, trees, 2)), list(range(1, trees, 2))) if layer]
+
+    def own_layer(self, node: int, layers: int) -> int:
+        return node % layers
+
+    def routing_code(self) -> int:
+        return tinymq.GREEDY
+
+
 @st.composite
-def all_settings(draw: st.DrawFn) -> tinymq.Settings | pub2sub.Settings:
+def all_settings(draw: st.DrawFn) -> OverlaySettings:
     query_trees, event_trees = draw(st.sampled_from([("all", "own"), ("all", "all"), ("own", "all")]))
     common: dict[str, Any] = {
         "attribute_bits": draw(st.integers(1, 4)),
@@ -286,8 +318,8 @@ def all_settings(draw: st.DrawFn) -> tinymq.Settings | pub2sub.Settings:
         "query_trees": query_trees,
         "event_trees": event_trees,
     }
-    routing = draw(st.sampled_from([*tinymq.ROUTINGS, "spanning"]))
-    return pub2sub.Settings(**common) if routing == "spanning" else tinymq.Settings(**common, routing=routing)
+    protocols = [partial(tinymq.Settings, routing=routing) for routing in tinymq.ROUTINGS]
+    return draw(st.sampled_from([*protocols, pub2sub.Settings, TwoLayers]))(**common)
 
 
 @dataclass

@@ -10,8 +10,7 @@ import pytest
 from serai.core.content import Attribute
 from serai.core.errors import BadInput
 from serai.overlay import pub2sub, tinymq
-from serai.overlay.broker.broker import Broker
-from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker import Broker, NetworkConfiguration
 from serai.overlay.broker.messages import (
     EVERYTHING,
     FAR,
@@ -30,30 +29,31 @@ from serai.overlay.broker.messages import (
 )
 from tests.overlay.bus import Bus
 from tests.overlay.naive import Links
+from tests.test_project import modules_after
 
 NOWHERE = Info((None,), (FAR,))
 
 
-def terms(roots: tuple[int, ...] = (0,), **settings: Any) -> Terms:
-    """Strings of three bits for the values 0 .. 7."""
+def configuration(roots: tuple[int, ...] = (0,), **settings: Any) -> NetworkConfiguration:
+    """Rendezvous keys of three bits for the values 0 .. 7."""
     system = tinymq.Settings(attribute_bits=3, **settings)
-    return Terms(roots, (Attribute("A", "real", 0, 8),), system, lease_s=150, renewal_s=100)
+    return NetworkConfiguration(roots, (Attribute("A", "real", 0, 8),), system, lease_s=150, renewal_s=100)
 
 
-def line(nodes: int, agreed: Terms | None = None) -> Bus:
+def line(nodes: int, agreed: NetworkConfiguration | None = None) -> Bus:
     """A line 0 - 1 - 2 - .. from the root: keys 1, 11, 111, .."""
     links: Links = {node: {other for other in (node - 1, node + 1) if 0 <= other < nodes} for node in range(nodes)}
-    return Bus(agreed or terms(), links)
+    return Bus(agreed or configuration(), links)
 
 
 def ask(bus: Bus, node: int, name: str, low: float, high: float) -> None:
-    bus.subscribe(node, bus.terms.query(name, [low], [high]))
+    bus.subscribe(node, bus.configuration.query(name, [low], [high]))
 
 
 def tell(bus: Bus, node: int, value: float) -> set[str]:
     """Publish a value; which queries got it."""
     bus.delivered.clear()
-    bus.publish(node, bus.terms.event(("event", len(bus.sent), value), [value]))
+    bus.publish(node, bus.configuration.event(("event", len(bus.sent), value), [value]))
     return {str(query.name) for _, _, query in bus.delivered}
 
 
@@ -73,7 +73,7 @@ def test_the_example_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_node_asks_the_first_it_hears_of_and_takes_the_key_it_gets() -> None:
-    broker = Broker(7, terms())
+    broker = Broker(7, configuration())
     assert broker.found(3) == [Send(3, NOWHERE)]
     broker.found(2)
     assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == [Send(None, Info((None,), (2,))), Send(3, Join(0))]
@@ -84,21 +84,21 @@ def test_a_node_asks_the_first_it_hears_of_and_takes_the_key_it_gets() -> None:
 
 
 def test_a_key_that_was_not_asked_for_is_not_taken() -> None:
-    broker = Broker(7, terms())
+    broker = Broker(7, configuration())
     broker.found(3)
     assert broker.receive(3, Assign(0, Key(4, 1, 1)), 0.0) == []
     assert broker.membership.keys == [None]
 
 
 def test_who_has_no_key_gives_none() -> None:
-    broker = Broker(7, terms())
+    broker = Broker(7, configuration())
     broker.found(3)
     assert broker.receive(3, Join(0), 0.0) == [Send(3, NOWHERE)]
     assert broker.membership.children == [{}]
 
 
 def test_children_get_the_lowest_free_number_and_keep_it() -> None:
-    root = Broker(0, terms())
+    root = Broker(0, configuration())
     for child in (1, 2, 3):
         root.found(child)
         root.receive(child, Join(0), 0.0)
@@ -109,7 +109,7 @@ def test_children_get_the_lowest_free_number_and_keep_it() -> None:
 
 
 def test_a_child_that_has_joined_elsewhere_is_let_go() -> None:
-    root = Broker(0, terms())
+    root = Broker(0, configuration())
     root.found(1)
     root.receive(1, Join(0), 0.0)
     root.receive(1, NOWHERE, 0.0)  # sent before it got its key
@@ -119,7 +119,7 @@ def test_a_child_that_has_joined_elsewhere_is_let_go() -> None:
 
 
 def test_who_asked_a_neighbour_that_lost_its_key_asks_another() -> None:
-    broker = Broker(7, terms())
+    broker = Broker(7, configuration())
     broker.found(3)
     broker.found(4)
     broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0)
@@ -128,7 +128,7 @@ def test_who_asked_a_neighbour_that_lost_its_key_asks_another() -> None:
 
 
 def test_nothing_is_heard_from_strangers() -> None:
-    broker = Broker(7, terms())
+    broker = Broker(7, configuration())
     assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == []
     assert broker.membership.hops == [FAR]
 
@@ -138,7 +138,7 @@ def test_nothing_is_heard_from_strangers() -> None:
 
 def test_a_lost_key_is_looked_for_at_the_next_tick_only() -> None:
     """A ring of five: when 1 dies, 2 could ask 3, which may not know yet that it has lost its own key."""
-    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    bus = Bus(configuration(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
     assert bus.brokers[2].membership.parents == [1]
     bus.fail({1})
     assert bus.brokers[2].membership.keys == [None]
@@ -149,16 +149,16 @@ def test_a_lost_key_is_looked_for_at_the_next_tick_only() -> None:
 
 
 def test_a_parent_takes_over_from_a_child_that_died() -> None:
-    bus = Bus(terms(), {0: {1, 2}, 1: {0}, 2: {0}})
+    bus = Bus(configuration(), {0: {1, 2}, 1: {0}, 2: {0}})
     ask(bus, 2, "query", 4, 7)
-    assert bus.stored() == {("query", 0, 1)}  # the strings that begin with 1 are node 1's
+    assert bus.stored() == {("query", 0, 1)}  # the rendezvous keys that begin with 1 are node 1's
     bus.fail({1})
     assert bus.stored() == {("query", 0, 0)}
     assert tell(bus, 2, 5) == {"query"}
 
 
 def test_a_new_child_is_given_its_part_of_the_queries() -> None:
-    bus = Bus(terms(), {0: {1}, 1: {0}})
+    bus = Bus(configuration(), {0: {1}, 1: {0}})
     ask(bus, 1, "all", 0, 7.5)
     ask(bus, 1, "low", 0, 1.5)
     bus.sent.clear()
@@ -169,13 +169,13 @@ def test_a_new_child_is_given_its_part_of_the_queries() -> None:
     assert tell(bus, 0, 2) == {"all"}
     bus.unsubscribe(1, "all")
     assert tell(bus, 0, 2) == set()
-    assert bus.brokers[2].pieces == {}
+    assert bus.brokers[2].subqueries == {}
 
 
 def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
     """A ring of five: the query of 3 for what lies at 4, its parent, goes no farther, so the root has not seen it."""
-    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
-    ask(bus, 3, "query", 2, 2.5)  # the string 010, under node 4's key 01
+    bus = Bus(configuration(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    ask(bus, 3, "query", 2, 2.5)  # the rendezvous key 010, under node 4's key 01
     assert {node for _, _, node in bus.stored()} == {4}
     bus.fail({4})
     bus.tick()
@@ -185,22 +185,22 @@ def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
 
 
 def test_what_is_handed_off_is_not_remembered_longer_than_by_who_handed_it_off() -> None:
-    bus = Bus(terms(), {0: {1}, 1: {0}})
+    bus = Bus(configuration(), {0: {1}, 1: {0}})
     ask(bus, 1, "query", 0, 7.5)
     bus.tick(90)
     bus.add(2, {0})
-    assert [piece.ends_s for piece in bus.brokers[2].pieces.values()] == [150]
+    assert [subquery.ends_s for subquery in bus.brokers[2].subqueries.values()] == [150]
 
 
 def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
     """A ring of five: the query of 3 for what lies at the root comes by 4, and when 4 has died by 2 and 1."""
-    bus = Bus(terms(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    bus = Bus(configuration(), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
     ask(bus, 3, "query", 0, 0.5)
     bus.fail({4})
     bus.tick()
     assert tell(bus, 1, 0) == set()
     bus.tick(100)
-    assert {sender for sender, _ in bus.brokers[0].pieces} == {1, 4}
+    assert {sender for sender, _ in bus.brokers[0].subqueries} == {1, 4}
     assert tell(bus, 1, 0) == {"query"}
 
 
@@ -241,7 +241,7 @@ def test_an_event_that_lies_in_a_cell_of_the_query_but_not_in_its_box_is_not_del
 
 
 def test_an_event_that_comes_from_several_trees_is_delivered_once() -> None:
-    bus = Bus(terms((0, 2), event_trees="all"), {0: {1}, 1: {0, 2}, 2: {1}})
+    bus = Bus(configuration((0, 2), event_trees="all"), {0: {1}, 1: {0, 2}, 2: {1}})
     ask(bus, 1, "query", 0, 7.5)
     assert tell(bus, 1, 3) == {"query"}
     assert len(bus.delivered) == 1
@@ -251,7 +251,7 @@ def test_an_event_that_comes_from_several_trees_is_delivered_once() -> None:
 def test_a_notification_under_way_when_the_query_is_withdrawn_is_lost() -> None:
     bus = line(2)
     ask(bus, 1, "query", 0, 7.5)
-    event = bus.terms.event("event", [0])
+    event = bus.configuration.event("event", [0])
     (send,) = bus.brokers[0].publish(event, 0.0)
     assert isinstance(send, Send)
     assert isinstance(send.message, Notify)
@@ -262,7 +262,7 @@ def test_a_notification_under_way_when_the_query_is_withdrawn_is_lost() -> None:
 def test_a_notification_under_way_when_the_query_is_renewed_arrives() -> None:
     bus = line(2)
     ask(bus, 1, "query", 0, 7.5)
-    event = bus.terms.event("event", [0])
+    event = bus.configuration.event("event", [0])
     (send,) = bus.brokers[0].publish(event, 0.0)
     assert isinstance(send, Send)
     bus.tick(100)
@@ -271,29 +271,34 @@ def test_a_notification_under_way_when_the_query_is_renewed_arrives() -> None:
 
 
 def test_what_is_not_known_any_more_need_not_be_forgotten() -> None:
-    assert Broker(0, terms()).receive(1, Unsubscribe(5), 0.0) == []
+    assert Broker(0, configuration()).receive(1, Unsubscribe(5), 0.0) == []
 
 
 def test_an_event_that_has_been_here_is_in_a_loop() -> None:
     bus = line(2)
-    message = Publish(bus.terms.event("event", [7]), 0, (1, 0))
+    message = Publish(bus.configuration.event("event", [7]), 0, (1, 0))
     assert reasons(bus.brokers[1].receive(0, message, 0.0)) == ["loop"]
 
 
 def test_a_query_message_is_as_large_as_its_way_needs_not_as_its_box() -> None:
-    """Three attributes of 21 bits: 2^63 strings, in one prefix."""
+    """Three attributes of 21 bits: 2^63 rendezvous keys, in one prefix."""
     attributes = tuple(Attribute(f"A{number}", "real", 0, 1) for number in range(3))
-    bus = line(3, Terms((0,), attributes, tinymq.Settings(attribute_bits=21)))
-    bus.subscribe(2, bus.terms.query("query", [0.1, 0, 0], [0.9, 1, 1]))
+    bus = line(3, NetworkConfiguration((0,), attributes, tinymq.Settings(attribute_bits=21)))
+    bus.subscribe(2, bus.configuration.query("query", [0.1, 0, 0], [0.9, 1, 1]))
     sent = [message for _, _, message in bus.sent if isinstance(message, Subscribe)]
     assert [len(message.region) for message in sent] == [2, 1]  # 2 keeps what begins with 11, 1 what begins with 10
     assert sent[0].region != EVERYTHING
-    bus.publish(0, bus.terms.event("event", [0.5, 0.25, 0.75]))
+    bus.publish(0, bus.configuration.event("event", [0.5, 0.25, 0.75]))
     assert [node for node, _, _ in bus.delivered] == [2]
 
 
 def test_each_tree_of_the_baseline_spans_every_node() -> None:
-    agreed = Terms((0, 2), (Attribute("A", "real", 0, 8),), pub2sub.Settings(attribute_bits=3))
+    agreed = NetworkConfiguration((0, 2), (Attribute("A", "real", 0, 8),), pub2sub.Settings(attribute_bits=3))
     bus = line(3, agreed)
     assert all(None not in broker.membership.keys for broker in bus.brokers.values())
     assert [broker.membership.own_tree() for broker in bus.brokers.values()] == [0, 1, 0]
+
+
+def test_a_node_needs_nothing_of_the_laboratory() -> None:
+    loaded = modules_after("import serai.overlay.broker, serai.overlay.pub2sub")
+    assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "pyspark", "scipy"})

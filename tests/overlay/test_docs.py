@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from serai.core.units import Quantity
+from serai.kinds import OVERLAY
 from serai.log.schemas import OVERLAY_TABLES
 from serai.overlay.engine.graph import read_links
-from serai.overlay.metrics import DEFINITIONS
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.section import keys_of, known_keys
 
@@ -58,7 +58,7 @@ def test_every_key_with_its_default() -> None:
 
 def test_every_metric_with_unit_and_definition() -> None:
     found = {name.strip("`"): (unit, meaning) for name, unit, meaning, _ in rows(part("Metrics"))}
-    assert found == {name: (unit or "-", meaning) for name, (unit, meaning) in DEFINITIONS.items()}
+    assert found == {name: (one.unit or "-", one.meaning) for name, one in OVERLAY.definitions.items()}
 
 
 def type_in_words(kind: pa.DataType) -> str:

@@ -12,7 +12,6 @@ from serai.overlay.engine.graph import (
     FAR,
     Graph,
     check_connected,
-    components,
     graph_of_links,
     hops_from,
     is_connected,
@@ -21,8 +20,9 @@ from serai.overlay.engine.graph import (
     read_links,
     subgraph,
 )
-from serai.overlay.engine.paths import shortest_ways
+from serai.overlay.engine.paths import shortest_path_hops
 from serai.overlay.engine.roots import k_centre_roots, random_roots, roots_along_edge
+from serai.world.components import connected_components
 
 
 def lists(graph: Graph) -> list[list[int]]:
@@ -59,7 +59,7 @@ def test_components_and_hops_as_by_relaxation(seed: int, nodes: int, links: int)
         hops[one, other] = hops[other, one] = 1
     for middle in range(nodes):
         hops = np.minimum(hops, hops[:, middle, None] + hops[None, middle])
-    of_node = components(graph)
+    of_node = connected_components(graph.start, graph.neighbors)
     for node in range(nodes):
         assert hops_from(graph, np.array([node], np.int32)).tolist() == np.minimum(hops[node], FAR).tolist()
         assert ((of_node == of_node[node]) == (hops[node] < FAR)).all()
@@ -73,13 +73,13 @@ def test_components_and_hops_as_by_relaxation(seed: int, nodes: int, links: int)
 
 @given(st.integers(0, 2**32), st.integers(1, 200), st.integers(0, 400), st.integers(0, 300))
 @settings(max_examples=40, deadline=None)
-def test_shortest_ways_as_by_one_search_each(seed: int, nodes: int, links: int, pairs: int) -> None:
+def test_shortest_paths_as_by_one_search_each(seed: int, nodes: int, links: int, pairs: int) -> None:
     rng = np.random.default_rng(seed)
     ends = {tuple(sorted(pair)) for pair in rng.integers(0, nodes, (links, 2)).tolist() if pair[0] != pair[1]}
     graph = graph_of_links(nodes, *(zip(*ends, strict=True) if ends else ((), ())))
     source, target = rng.integers(0, nodes, (2, pairs)).astype(np.int32)
     slow = [hops_from(graph, source[pair : pair + 1])[target[pair]] for pair in range(pairs)]
-    assert shortest_ways(graph, source, target).tolist() == slow
+    assert shortest_path_hops(graph, source, target).tolist() == slow
 
 
 def test_parts_are_named() -> None:

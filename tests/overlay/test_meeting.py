@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from serai.core.content import Attribute
 from serai.overlay import pub2sub, tinymq
-from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker import NetworkConfiguration
 from serai.overlay.broker.messages import Notify, Publish, Subscribe
 from serai.overlay.engine import run as overlay
 from serai.overlay.engine.graph import graph_of_links, is_connected, radio_graph
@@ -74,10 +74,10 @@ def test_none_of_the_small_networks_is_left_out(nodes: int, connected: int, diff
 
 
 def everything(nodes: int, links: tuple[Pair, ...], roots: tuple[int, ...]) -> Network:
-    """Strings of four bits: every node asks every range of them, and publishes every one."""
+    """Rendezvous keys of four bits: every node asks every range of them, and publishes every one."""
     ranges = [(low, high) for low in range(16) for high in range(low, 16)]
     asked = [(node, low, high + 0.5) for node in range(nodes) for low, high in ranges]
-    told = [(node, string) for node in range(nodes) for string in range(16)]
+    told = [(node, rendezvous_key) for node in range(nodes) for rendezvous_key in range(16)]
     nowhere = np.full(nodes, np.nan)
     return Network(
         names=tuple(map(str, range(nodes))),
@@ -87,7 +87,7 @@ def everything(nodes: int, links: tuple[Pair, ...], roots: tuple[int, ...]) -> N
         roots=np.array(roots, np.int32),
         attributes=(Attribute("A", "real", 0, 16),),
         publisher=np.array([node for node, _ in told], np.int32),
-        values=np.array([[string] for _, string in told], np.float64),
+        values=np.array([[rendezvous_key] for _, rendezvous_key in told], np.float64),
         subscriber=np.array([node for node, _, _ in asked], np.int32),
         low=np.array([[low] for _, low, _ in asked], np.float64),
         high=np.array([[high] for _, _, high in asked], np.float64),
@@ -124,9 +124,9 @@ def everything_by_brokers(network: Network, settings: tinymq.Settings | pub2sub.
     nodes, ranges = len(network.names), len(network.low) // len(network.names)
     bus = bus_of(network, settings)
     for query in range(ranges):  # the first so many are all ranges there are
-        bus.subscribe(query % nodes, bus.terms.query(query, network.low[query], network.high[query]))
+        bus.subscribe(query % nodes, bus.configuration.query(query, network.low[query], network.high[query]))
     for event, node in enumerate(map(int, network.publisher)):
-        bus.publish(node, bus.terms.event(event, network.values[event]))
+        bus.publish(node, bus.configuration.event(event, network.values[event]))
     found = [(event.name, query.name) for _, event, query in bus.delivered]
     pairs = (divmod(int(pair), len(network.low)) for pair in matching_pairs(network))
     assert sorted(found) == [(event, query) for event, query in pairs if query < ranges]
@@ -134,8 +134,10 @@ def everything_by_brokers(network: Network, settings: tinymq.Settings | pub2sub.
 
 
 def bus_of(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> Bus:
-    terms = Terms(tuple(map(int, network.roots)), network.attributes, settings)
-    return Bus(terms, {node: set(map(int, network.graph.neighbors_of(node))) for node in range(len(network.names))})
+    configuration = NetworkConfiguration(tuple(map(int, network.roots)), network.attributes, settings)
+    return Bus(
+        configuration, {node: set(map(int, network.graph.neighbors_of(node))) for node in range(len(network.names))}
+    )
 
 
 def matching_pairs(network: Network) -> NDArray[np.int64]:
@@ -150,7 +152,7 @@ def matching_pairs(network: Network) -> NDArray[np.int64]:
 
 
 def radio_network(nodes: int, trees: int, queries: int, publishers: int, seed: int) -> Network:
-    """Nodes as dense as in the paper; boxes of up to 4 x 4 of 16 x 16 cells; each publisher publishes every string."""
+    """Nodes as dense as in the paper; boxes of up to 4 x 4 of 16 x 16 cells; each publisher tells all of them."""
     rng = np.random.default_rng(seed)
     width_m, height_m = 500 * math.sqrt(nodes / 1500), 200 * math.sqrt(nodes / 1500)
     while True:
@@ -179,7 +181,7 @@ def radio_network(nodes: int, trees: int, queries: int, publishers: int, seed: i
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize(("nodes", "trees", "publishers"), [(150, 1, 150), (150, 3, 150), (1500, 1, 5), (1500, 10, 5)])
 def test_random_networks(system: str, nodes: int, trees: int, publishers: int) -> None:
-    """150 nodes: every string from every publisher, to every tree. 1500 nodes: every string from some publishers."""
+    """150 nodes: every rendezvous key from every publisher, to every tree. 1500 nodes: from some publishers."""
     network = radio_network(nodes, trees, 40, publishers, seed=nodes + trees)
     found = overlay.simulate(network, SYSTEMS[system]).notifications
     expected = np.repeat(matching_pairs(network), trees)
@@ -200,9 +202,9 @@ def test_random_networks_message_by_message(system: str, trees: int) -> None:
     outcome = overlay.simulate(network, settings)
     bus = bus_of(network, settings)
     for query, node in enumerate(map(int, network.subscriber)):
-        bus.subscribe(node, bus.terms.query(query, network.low[query], network.high[query]))
+        bus.subscribe(node, bus.configuration.query(query, network.low[query], network.high[query]))
     for event, node in enumerate(map(int, network.publisher)):
-        bus.publish(node, bus.terms.event(event, network.values[event]))
+        bus.publish(node, bus.configuration.event(event, network.values[event]))
     for kind, message in MESSAGES.items():
         sent = np.bincount([sender for sender, _, sent in bus.sent if isinstance(sent, message)], minlength=150)
         assert np.array_equal(outcome.load.sent[overlay.KINDS.index(kind)], sent)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.overlay.broker.broker import HERE
+from serai.overlay.tinymq import HERE
 from tests.overlay.bus import Bus
 from tests.overlay.naive import Overlay
 from tests.overlay.stories import (
@@ -28,7 +28,7 @@ from tests.overlay.stories import (
 def hasty(story: Story, order: random.Random) -> FromBrokers:
     """Brokers whose messages come in any order that the links allow."""
     brokers = FromBrokers(story)
-    brokers.bus = Bus(story.terms(), story.neighbors(), order)
+    brokers.bus = Bus(story.configuration(), story.neighbors(), order)
     return brokers
 
 
@@ -62,16 +62,17 @@ def check_trees(bus: Bus, story: Story) -> None:
                 assert members[child].keys[tree] == member.key_of(child, tree)
             if (parent := member.parents[tree]) is not None:
                 assert node in members[parent].children[tree]
-        for string in range(2**bus.terms.bits):
+        for rendezvous_key in range(2**bus.configuration.bits):
             homes = [
-                node for node in hops if members[node].keys[tree] and bus.brokers[node].next_hop(tree, string) == HERE
+                node
+                for node in hops
+                if members[node].keys[tree] and bus.brokers[node].routes.next_hop(tree, rendezvous_key) == HERE
             ]
             assert len(homes) == 1
     for broker in bus.brokers.values():
-        reaches = any(hops < len(bus.brokers) for hops in broker.membership.hops)
-        keys = [key for key in broker.membership.keys if key is not None]
-        expected = len([hops for hops in broker.membership.hops if hops < len(bus.brokers)])
-        assert len(keys) == (expected if bus.terms.spanning else int(reaches))
+        for trees in story.layers:
+            reaches = any(broker.membership.hops[tree] < len(bus.brokers) for tree in trees)
+            assert sum(broker.membership.keys[tree] is not None for tree in trees) == int(reaches)
 
 
 @given(stories(most_nodes=10).filter(works), st.randoms(use_true_random=False))
@@ -151,7 +152,7 @@ def test_when_all_is_withdrawn_nothing_is_left(story: Story) -> None:
             asked[step.query] = step.node
     for query, node in asked.items():
         brokers.bus.unsubscribe(node, query)
-    assert not any(broker.pieces or broker._labelled for broker in brokers.bus.brokers.values())
+    assert not any(broker.subqueries or broker._labelled for broker in brokers.bus.brokers.values())
 
 
 @given(stories())
@@ -162,35 +163,41 @@ def test_what_nobody_renews_is_forgotten(story: Story) -> None:
     for broker in brokers.bus.brokers.values():
         broker.subscriptions.clear()  # as if all subscribers had gone without a word
     brokers.bus.tick(LEASE_S)
-    assert not any(broker.pieces or broker._labelled for broker in brokers.bus.brokers.values())
+    assert not any(broker.subqueries or broker._labelled for broker in brokers.bus.brokers.values())
 
 
 # --- Termination --------------------------------------------------------------------------------------------
 
 
-def potential(above: Overlay, tree: int, node: int, string: str) -> tuple[int, ...]:
+def potential(above: Overlay, tree: int, node: int, rendezvous_key: str) -> tuple[int, ...]:
     """What grows with every hop: docs/overlay/tinymq.md, "Why it ends"."""
     if node not in above.keys[tree]:
         return -1, -above.hops(tree)[node]
     way = above.way_to_root(tree, node)
-    matched = max(len(above.keys[tree][member]) for member in way if string.startswith(above.keys[tree][member]))
+    matched = max(
+        len(above.keys[tree][member]) for member in way if rendezvous_key.startswith(above.keys[tree][member])
+    )
     key = above.keys[tree][node]
     if above.routing == "greedy":
-        return 0, -above.hops_in_tree(tree, node, above.rendezvous(tree, string))
-    shared = len(string) + 1 if string.startswith(key) else max(n for n in range(len(key)) if string[:n] == key[:n])
+        return 0, -above.hops_in_tree(tree, node, above.rendezvous(tree, rendezvous_key))
+    shared = (
+        len(rendezvous_key) + 1
+        if rendezvous_key.startswith(key)
+        else max(n for n in range(len(key)) if rendezvous_key[:n] == key[:n])
+    )
     return 0, matched, shared, -len(key)
 
 
 @pytest.mark.parametrize("routing", ["strict", "greedy", "tree-edges"])
 @given(story=stories(most_steps=0))
-def test_every_hop_brings_a_string_nearer(routing: str, story: Story) -> None:
+def test_every_hop_brings_a_rendezvous_key_nearer(routing: str, story: Story) -> None:
     above = Overlay(story.neighbors(), story.roots, routing)
     bits = min(story.attributes * story.settings.attribute_bits, 6)
     for tree in range(len(story.roots)):
         for number in range(2**bits):
-            string = format(number, f"0{bits}b")
+            rendezvous_key = format(number, f"0{bits}b")
             for node in range(story.nodes):
-                walk = above.walk(tree, node, string)
-                steps = [potential(above, tree, member, string) for member in walk.path]
+                walk = above.walk(tree, node, rendezvous_key)
+                steps = [potential(above, tree, member, rendezvous_key) for member in walk.path]
                 assert all(before < after for before, after in pairwise(steps))
-                assert walk.path[-1] == above.rendezvous(tree, string)
+                assert walk.path[-1] == above.rendezvous(tree, rendezvous_key)

@@ -30,7 +30,7 @@ def delivered(bus: Bus, network: Network, stage: str) -> int:
     bus.delivered.clear()
     for event, node in enumerate(map(int, network.publisher)):
         if not network.fails[node]:
-            bus.publish(node, bus.terms.event((stage, event), network.values[event]))
+            bus.publish(node, bus.configuration.event((stage, event), network.values[event]))
     return len(bus.delivered)
 
 
@@ -46,7 +46,7 @@ def test_the_damage_is_what_brokers_say(system: str, trees: int, share: float, s
     assert damage is not None
     bus = bus_of(network, SYSTEMS[system])
     for query, node in enumerate(map(int, network.subscriber)):
-        bus.subscribe(node, bus.terms.query(query, network.low[query], network.high[query]))
+        bus.subscribe(node, bus.configuration.query(query, network.low[query], network.high[query]))
     hops = {node: list(broker.membership.hops) for node, broker in bus.brokers.items()}
     keys = {node: list(broker.membership.keys) for node, broker in bus.brokers.items()}
     dead = {int(node) for node in np.flatnonzero(network.fails)}
@@ -67,6 +67,6 @@ def test_the_damage_is_what_brokers_say(system: str, trees: int, share: float, s
     assert delivered(bus, network, "repaired") == damage.repaired.delivered
 
     bus.sent.clear()
-    bus.tick(bus.terms.renewal_s)
+    bus.tick(bus.configuration.renewal_s)
     assert sent(bus, Subscribe) == damage.resubscribed
     assert delivered(bus, network, "renewed") == damage.renewed.delivered

@@ -3,18 +3,19 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from serai import load_scenario, measure, read_run, simulate, write_run
 from serai.core.content import Attribute
 from serai.core.errors import BadInput
-from serai.log.schemas import METRICS_OF
+from serai.log.metrics import arrow_schema
 from serai.overlay import pub2sub, tinymq
 from serai.overlay.engine import run as overlay
 from serai.overlay.engine.graph import graph_of_links, is_connected
 from serai.overlay.engine.network import Network
 from serai.overlay.log import OverlayRun
-from serai.overlay.metrics import DEFINITIONS, OverlayMetrics, gini
+from serai.overlay.metrics import OverlayMetrics, gini
 from serai.overlay.simulation import build_network, draw_boxes
 
 SMALL = [
@@ -50,13 +51,13 @@ def run_of(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> Ov
 
 
 def test_known_answers_on_a_line() -> None:
-    """Keys are "", 1, 11, 111, 1111, so the strings of four bits meet at: 0... at a, 10.. at b, ..., 1111 at e."""
+    """Node keys are "", 1, 11, 111, 1111; so rendezvous keys of four bits meet: 0... at a, 10.. at b, .., 1111 at e."""
     metrics = measure(run_of(line_of_five(), tinymq.Settings(attribute_bits=4)))
-    assert metrics.nodes_per_query == 5  # every node is the rendezvous of some string
+    assert metrics.nodes_per_query == 5  # every node is the rendezvous of some rendezvous key
     assert metrics.query_path_hops == (0 + 1 + 2 + 3 + 4) / 5
     assert metrics.query_hops_own_tree == metrics.query_hops_all_trees == 4
     assert (metrics.wanted_pairs, metrics.delivered_pairs, metrics.delivery_ratio) == (2, 2, 1.0)
-    # Event 0 (string 0000) meets at a, and the notification goes a -> e; event 1 (1111) meets where it is told: at e.
+    # Event 0 (0000) meets at a, and the notification goes a -> e; event 1 (1111) meets where it is told: at e.
     assert metrics.transmissions_per_event == 0
     assert metrics.notification_transmissions_per_event == 4 / 2
     assert metrics.notification_hops == metrics.shortest_hops == 4  # e is told by itself: no way to compare
@@ -167,15 +168,13 @@ def test_a_run_reads_back_equal(tmp_path: Path, protocol: str) -> None:
     assert measure(again) == measure(run)
 
 
-def test_metrics_are_defined_once() -> None:
-    names = list(OverlayMetrics.__dataclass_fields__)
-    assert names == list(DEFINITIONS)
-    assert names == METRICS_OF["overlay"].names
-    metrics = measure(simulate(load_scenario("tinymq", SMALL), seed=1)).as_dict()
-    kinds = {field.name: (field.type, field.nullable) for field in METRICS_OF["overlay"]}
-    for name, value in metrics.items():
-        assert value is not None or kinds[name][1], name
-        assert value is None or isinstance(value, kinds[name][0].to_pandas_dtype() | str | int | float), name
+def test_every_metric_fits_its_column() -> None:
+    for setting in ("failures.fraction=0", "failures.fraction=0.1", "subscriptions.count=0"):
+        row = measure(simulate(load_scenario("tinymq", [*SMALL, setting]), seed=1)).as_dict()
+        table = pa.Table.from_pylist([row], schema=arrow_schema(OverlayMetrics))
+        table.validate(full=True)
+        assert table.to_pylist() == [row]
+        assert all(column.nullable or not table[column.name].null_count for column in table.schema)
 
 
 def test_gini_of_known_loads() -> None:

@@ -3,7 +3,7 @@
 import math
 
 from serai.core.statistics import Estimate
-from serai.field.metrics import DEFINITIONS
+from serai.kinds import FIELD
 from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
 
 HEADLINES = ("delivery_ratio", "mean_delay_s", "copies_per_event", "lifetime_days")
@@ -19,7 +19,7 @@ LEVEL = {
     "drops_full": {"ced": 100.0, "cet": 300.0, "dg": 20.0},
     "drops_stranded": {"ced": 9000.0, "cet": 9900.0, "dg": 0.0},
     "fairness_communities": {"ced": 0.97, "cet": 0.98, "dg": 0.93},
-    "ceiling_direct": dict.fromkeys(("ced", "cet", "dg"), math.nan),
+    "upper_bound_direct": dict.fromkeys(("ced", "cet", "dg"), math.nan),
 }
 COUNT = 20
 
@@ -43,7 +43,7 @@ def results(points: tuple[Point, ...] = (Point("field", {}),), protocols=("ced",
         title="A comparison made by hand",
         points=points,
         cases=cases,
-        definitions=DEFINITIONS,
+        definitions=FIELD.definitions,
         headlines=HEADLINES,
         estimates=estimates,
         seeds=COUNT,

@@ -10,6 +10,7 @@ import pytest
 
 from serai.core.errors import CannotRun
 from serai.core.statistics import Estimate, t_quantile
+from serai.kinds import OVERLAY
 from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
@@ -148,9 +149,9 @@ def test_who_is_served_by_the_size_of_the_community():
 def test_the_answer_names_the_best():
     (opening, seeds, *_) = bare()[0].paragraphs
     assert opening.startswith(
-        "Delivered: first is CET (88.0 ± 1.8 %), before CED (85.0 ± 1.8 %) and DG (48.0 ± 1.0 %)."
+        "Delivered: CET (88.0 ± 1.8 %) is best, followed by CED (85.0 ± 1.8 %) and DG (48.0 ± 1.0 %)."
     )
-    assert "lifetime, CED (3.390 ± 0.071 d), not to be told apart from DG" in opening
+    assert "in lifetime: CED (3.390 ± 0.071 d), not significantly different from DG" in opening
     assert "20 seeds" in seeds
 
 
@@ -222,15 +223,10 @@ def test_unwritable_folder_is_one_sentence(tmp_path):
 def test_another_kind_of_network():
     """What is measured there is shown; what is not is left out, and said."""
     cases = (Case(0, "tinymq"), Case(0, "pub2sub"))
-    definitions = {
-        "delivery_ratio": ("fraction", "Wanted pairs served."),
-        "nodes_per_query": ("", "Nodes that store a query."),
-        "trees": ("", "Trees."),
-    }
+    definitions = {name: OVERLAY.definitions[name] for name in ("delivery_ratio", "nodes_per_query", "trees")}
     estimates = {(case, name): Estimate(0.5 + 0.1 * case[0], 0.01, 9) for case in cases for name in definitions}
-    headlines = headlines_of("overlay", definitions, estimates)
+    headlines = headlines_of(OVERLAY, estimates)
     assert headlines == ("delivery_ratio", "nodes_per_query")
-    assert headlines_of("unheard of", definitions, estimates) == ("delivery_ratio", "nodes_per_query")
     found = Results("Trees", (Point("grid", {}),), cases, definitions, headlines, estimates, 9)
     chapters = sections(found)
     assert [one.name for one in chapters if not one.absent] == ["answer", "main", "cost", "reproduce"]

@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from serai.core.statistics import Estimate
-from serai.field.metrics import DEFINITIONS
 from serai.field.paper import (
     CALIBRATED,
     CLAIMS,
@@ -20,6 +19,7 @@ from serai.field.paper import (
     default_setup,
     setups,
 )
+from serai.kinds import FIELD
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.report.markdown import as_markdown
 from serai.report.page import render
@@ -65,7 +65,7 @@ def reproduction(papers=("ced", "cet"), ablate=False):
         title="The papers",
         points=tuple(Point("", point) for point in plan.points),
         cases=cases,
-        definitions=DEFINITIONS,
+        definitions=FIELD.definitions,
         headlines=METRICS,
         estimates={
             (case, metric): measured(plan, cell, metric)

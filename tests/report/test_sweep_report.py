@@ -10,11 +10,11 @@ from serai.core.statistics import estimate
 from serai.report import write_report
 from serai.report.gather import command_of, gather
 from serai.report.results import Case
-from serai.sweep.plan import plan_sweep
-from serai.sweep.results import open_sweep
-from serai.sweep.run import run_sweep
+from serai.sweeping.plan import plan_sweep
+from serai.sweeping.results import open_sweep
+from serai.sweeping.run import run_sweep
 from tests.report.test_page import Page
-from tests.sweep.tiny import plain_rows, tiny_plan
+from tests.sweeping.tiny import plain_rows, tiny_plan
 
 PLAN = tiny_plan("sensors.count=8,12", seeds=5, protocols=("ced", "dg"))
 

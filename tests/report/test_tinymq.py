@@ -5,7 +5,7 @@ import json
 import pytest
 
 from serai.core.statistics import Estimate
-from serai.overlay.metrics import DEFINITIONS
+from serai.kinds import OVERLAY
 from serai.overlay.paper import ANCHORS, CLAIMS, EXHIBITS, FAILING, RANDOM, READINGS, TREES, setup, setups
 from serai.papers.claims import FAILS, HOLDS
 from serai.report.reproduction import Reproduction
@@ -31,13 +31,15 @@ def case_of(one):
 def reproduction(value):
     """A sweep in which `value(setup, metric)` was measured, twenty times and with little spread."""
     estimates = {
-        (case_of(one), metric): Estimate(value(one, metric), 0.01, 20) for one in setups() for metric in DEFINITIONS
+        (case_of(one), metric): Estimate(value(one, metric), 0.01, 20)
+        for one in setups()
+        for metric in OVERLAY.definitions
     }
     results = Results(
         title="TinyMQ",
         points=tuple(Point("tinymq", dict(settings)) for settings in SETTINGS),
         cases=tuple(dict.fromkeys(case_of(one) for one in setups())),
-        definitions=DEFINITIONS,
+        definitions=OVERLAY.definitions,
         headlines=("delivery_ratio",),
         estimates=estimates,
         seeds=20,
@@ -121,4 +123,4 @@ def test_settings_are_said_only_where_they_differ():
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_claim_names_an_exhibit_and_a_metric_of_it(claim):
     assert claim.metric in EXHIBITS[claim.exhibit].metrics
-    assert claim.metric in DEFINITIONS
+    assert claim.metric in OVERLAY.definitions

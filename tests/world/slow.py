@@ -40,6 +40,15 @@ def communities(grid: Grid, cells: list[int]) -> list[set[int]]:
     return found
 
 
+def components(nodes: int, links: set[tuple[int, int]]) -> list[int]:
+    """The component of each node: groups are merged link by link, then numbered by their lowest node."""
+    groups = [{node} for node in range(nodes)]
+    for link in links:
+        touched = [group for group in groups if group & set(link)]
+        groups = [group for group in groups if group not in touched] + [set().union(*touched)]
+    return [next(n for n, group in enumerate(sorted(groups, key=min)) if node in group) for node in range(nodes)]
+
+
 def points_of(tracks: Tracks, subscriber: int) -> list[tuple[int, float, float, float]]:
     """(number, time, x, y) of the subscriber's turning points."""
     numbers = range(tracks.start[subscriber], tracks.start[subscriber + 1])
@@ -181,7 +190,7 @@ def wants(world: World, event: int, subscriber: int) -> bool:
 
 
 def arrivals(world: World, slots: int, silent: bool) -> dict[str, dict[tuple[int, int], int]]:
-    """By ceiling: the slot in which each event can first reach each subscriber, wanted or not."""
+    """By upper bound: the slot in which each event can first reach each subscriber, wanted or not."""
     cells, group = world.sensor_cell.tolist(), world.communities.of_sensor.tolist()
     reach = [in_reach(world.tracks, world.grid, cells, slot, 1, silent) for slot in range(slots)]
     found: dict[str, dict[tuple[int, int], int]] = {"direct": {}, "community": {}, "epidemic": {}}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from serai.core.errors import BadInput
 from serai.world.grid import Grid, cell_at, find_communities, place_uniform
 from serai.world.mobility import random_waypoint
+from serai.world.ranges import sensor_contacts_by_range
 from serai.world.visits import (
     Visits,
     community_contacts,
@@ -19,7 +20,6 @@ from serai.world.visits import (
     path_cells,
     position_at,
     sensor_contacts_by_cell,
-    sensor_contacts_by_range,
     visits_of,
 )
 from tests.world import slow

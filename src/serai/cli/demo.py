@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from serai.cli.options import WIDTH, seeds_of
 from serai.core.statistics import Estimate
 from serai.field.paper import KNOWN_MISSES, METRICS, published
 from serai.lab import load_scenario
-from serai.sweep.plan import Plan, plan_comparison
-from serai.sweep.store import OtherSweep, Store
+from serai.sweeping.plan import Plan, plan_comparison
+from serai.sweeping.store import OtherSweep, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from serai.sweep.run import Progress
+    from serai.sweeping.run import Progress
 
 SCENARIOS: Final = ("ced", "cet", "dg")
 
@@ -58,8 +62,71 @@ def make_room(folder: Path, seeds: int) -> None:
 
 def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:
     """What each protocol reaches over seeds 0 .. seeds-1."""
-    from serai.sweep.run import run_sweep
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.summaries import estimates_of
 
     estimates = estimates_of(run_sweep(demo_plan(seeds), folder, spark, progress=progress))
     return [Row(name, estimates[0, name]) for name in SCENARIOS]
+
+
+# --- The table
+
+
+class _Column(NamedTuple):
+    """How a metric is shown: ours with factor and decimals, and the printed number beside it."""
+
+    heading: str
+    factor: float
+    decimals: int
+    printed_heading: str
+    printed_decimals: int
+    printed_width: int
+
+
+_COLUMNS: Final = {
+    "delivery_ratio": _Column("delivered %", 100, 1, "%", 1, 8),
+    "mean_delay_s": _Column("delay s", 1, 1, "s", 1, 7),
+    "copies_per_event": _Column("copies", 1, 2, "copies", 1, 7),
+    "lifetime_days": _Column("lifetime d", 1, 2, "d", 2, 5),
+}
+_WIDTH_OF_OURS: Final = 12
+
+
+def comparison(rows: Iterable[Row], seeds: int) -> str:
+    """The table of `serai demo`: ours with intervals, the papers' beside them, what is missed below."""
+    ours = "".join(f"{column.heading:>{_WIDTH_OF_OURS}}" for column in _COLUMNS.values())
+    theirs = "".join(f"{column.printed_heading:>{column.printed_width}}" for column in _COLUMNS.values())
+    title = f" mean ± 95 % CI over {seeds_of(seeds)}" if seeds > 1 else f" {seeds_of(seeds)}"
+    missed = [f" * missed: {reason}" for reason in KNOWN_MISSES.values()]
+    return "\n".join(
+        [
+            f"{title:<{4 + len(ours)}}{'published':>{len(theirs)}}",
+            f"{'':4}{ours}{theirs}",
+            *map(_comparison_row, rows),
+            "",
+            *(line for reason in missed for line in textwrap.wrap(reason, WIDTH, subsequent_indent="   ")),
+        ]
+    )
+
+
+def _comparison_row(row: Row) -> str:
+    ours = [_with_interval(row.estimates[metric], column) for metric, column in _COLUMNS.items()]
+    theirs = [_printed(row.protocol, metric, column) for metric, column in _COLUMNS.items()]
+    beside = "".join(theirs).replace("* ", "*")  # a mark stands in the gap before the next column
+    return f" {row.protocol.upper():<3}{''.join(f' {cell:>{_WIDTH_OF_OURS - 1}}' for cell in ours)}{beside}"
+
+
+def _with_interval(estimate: Estimate, column: _Column) -> str:
+    if not math.isfinite(estimate.mean):
+        return "-"
+    mean, half_width = column.factor * estimate.mean, column.factor * estimate.half_width()
+    interval = "" if math.isnan(half_width) else f" ±{half_width:.{column.decimals}f}"
+    return f"{mean:.{column.decimals}f}{interval}"
+
+
+def _printed(protocol: str, metric: str, column: _Column) -> str:
+    """The paper's number, and a mark behind it if ours misses it."""
+    number = published(protocol, metric)
+    text = f"{number.value:.{column.printed_decimals}f}" if number else "-"
+    mark = "*" if (protocol, metric) in KNOWN_MISSES else ""
+    return f"{text:>{column.printed_width}}{mark}"

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
-from serai.cli.options import AsJson, print_json
+from serai.cli.options import WIDTH, AsJson, print_json
 from serai.core.errors import BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from serai.cli.doctor import Check
+    from serai.scenario.protocol import Protocol
 
 
 def protocols(
@@ -17,27 +26,77 @@ def protocols(
     as_json: AsJson = False,
 ) -> None:
     """List the protocols and their settings."""
-    from serai.cli.present import protocol_as_dict, protocol_as_text
     from serai.kinds import PROTOCOLS
 
     if name is not None and name not in PROTOCOLS:
         raise BadInput(f'no protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
     chosen = [PROTOCOLS[name]] if name else list(PROTOCOLS.values())
     if as_json:
-        print_json({"protocols": [protocol_as_dict(protocol) for protocol in chosen]})
+        print_json({"protocols": [_protocol_as_dict(protocol) for protocol in chosen]})
     else:
-        print("\n\n".join(protocol_as_text(protocol) for protocol in chosen))
+        print("\n\n".join(_protocol_as_text(protocol) for protocol in chosen))
+
+
+def _protocol_as_dict(protocol: Protocol) -> dict[str, Any]:
+    """A protocol and its settings, ready for JSON."""
+    fields = protocol.settings.model_fields
+    return {
+        "name": protocol.name,
+        "title": protocol.title,
+        "paper": protocol.paper,
+        "settings": [_setting(key, field) for key, field in fields.items() if key != "name"],
+    }
+
+
+def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
+    """One setting as a scenario file writes it: key, default with its unit, choices, meaning."""
+    from serai.core.units import Quantity
+
+    unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
+    several = get_origin(field.annotation) is tuple
+    kind = get_args(field.annotation)[0] if several else field.annotation
+    choices = [False, True] if kind is bool else list(get_args(kind))
+    return {
+        "name": field.alias or key,
+        "default": unit.format(field.default) if unit else field.default,
+        "choices": choices,
+        "meaning": field.description,
+    }
+
+
+def _protocol_as_text(protocol: Protocol) -> str:
+    """A protocol with its paper, and each setting with default, choices and meaning."""
+    lines = [f"{protocol.name}: {protocol.title}", f"    {protocol.paper}"]
+    for setting in _protocol_as_dict(protocol)["settings"]:
+        default_is = setting["default"]
+        others = [
+            json.dumps(choice)
+            for choice in setting["choices"]
+            if choice != default_is and not (isinstance(default_is, tuple) and choice in default_is)
+        ]
+        default = f"  {setting['name']} = {json.dumps(setting['default'])}"
+        lines.append(default + (f"  (or {', '.join(others)})" if others else ""))
+        lines += textwrap.wrap(setting["meaning"], WIDTH - 2, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return "\n".join(lines)
 
 
 def doctor(as_json: AsJson = False) -> None:
     """Check that this machine is ready to run serai."""
     from serai.cli.doctor import check_machine
-    from serai.cli.present import checked
 
     checks = check_machine()
     if as_json:
         print_json({"ok": all(check.ok for check in checks), "checks": [vars(check) for check in checks]})
     else:
-        print(checked(checks))
+        print(_checked(checks))
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
+
+
+def _checked(checks: Iterable[Check]) -> str:
+    """What `serai doctor` found, with what to do where something is missing."""
+    lines = []
+    for check in checks:
+        lines.append(f" {'ok' if check.ok else '!!'}  {check.name:<9} {check.found}")
+        lines += [] if check.ok else [f"     {check.advice}"]
+    return "\n".join(lines)

@@ -12,6 +12,9 @@ SIMULATE: Final = "Simulate and compare"
 PLAN: Final = "Plan and prepare"
 PIPELINE: Final = "Data pipeline"
 HOUSEKEEPING: Final = "Housekeeping"
+WIDTH: Final = 80
+"""Columns of a terminal."""
+
 PANELS: Final = (SIMULATE, PLAN, PIPELINE, HOUSEKEEPING)
 
 PLAIN: Final[dict[str, Any]] = {
@@ -53,3 +56,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def seeds_of(count: int) -> str:
+    """The number of seeds in words: 20 seeds, 1 seed."""
+    return f"{count} seed{'s' if count > 1 else ''}"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
 from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.cli.spark import say, session, shown_progress
-from serai.core.errors import BadInput, did_you_mean
-
-if TYPE_CHECKING:
-    from serai.report.reproduction import Reproduction
-    from serai.sweep.plan import Plan
+from serai.core.errors import BadInput
 
 
 def paper(
@@ -38,81 +33,30 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce a paper: published, ours, every claim judged."""
-    from serai.cli.present import sweep_line
-    from serai.report import read_reproduction, write_pages
-    from serai.sweep.run import run_sweep
-    from serai.sweep.store import Store
+    from serai.cli.sweep import sweep_line
+    from serai.report.studies import find_study
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.store import Store
 
+    study, papers = find_study(name)
+    study.check(name, {"--ablate": ablate, "--markdown": markdown is not None})
     folder = out or Path(f"serai-paper-{name}")
-    if name == "dpsp":
-        if ablate or markdown:
-            raise BadInput("--ablate and --markdown: not for dpsp, whose text prints no numbers")
-        _study(seeds, folder, master, remote, as_json)
-        return
-    plan, words = _how_to_reproduce(name, seeds, ablate)
-    Store(folder).check(plan)
-    if not as_json:
-        print(f"serai {sweep_line(plan)}\n", flush=True)
-    with session(master, remote) as spark:
-        with shown_progress() as progress:
-            run_sweep(plan, folder, spark, progress=progress)
-        found = read_reproduction(folder, spark)
-    page = write_pages(found, folder)
-    say("report", str(page))
-    if markdown is not None:
-        _write(markdown, words.as_markdown(found))
-    if as_json:
-        print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **words.as_dict(found)})
-    else:
-        print(words.as_text(found))
-
-
-class _Words(NamedTuple):
-    """A reproduction for machines, terminals and pages."""
-
-    as_dict: Callable[[Reproduction], dict[str, Any]]
-    as_text: Callable[[Reproduction], str]
-    as_markdown: Callable[[Reproduction], str]
-
-
-def _how_to_reproduce(name: str, seeds: int, ablate: bool) -> tuple[Plan, _Words]:
-    """The runs that a paper takes, and how its reproduction is told."""
-    from serai.field.paper import PAPERS
-    from serai.overlay.paper import PAPER as TINYMQ
-    from serai.report import markdown, reproduction, terminal, tinymq
-    from serai.report.paper import paper_plan
-
-    if name == TINYMQ.name:
-        if ablate:
-            raise BadInput("--ablate: not for tinymq, whose readings are always run")
-        return tinymq.tinymq_plan(seeds), _Words(tinymq.as_dict, tinymq.as_text, tinymq.as_markdown)
-    if name != "all" and name not in PAPERS:
-        raise BadInput(f'no paper "{name}"; {did_you_mean(name, [*PAPERS, TINYMQ.name, "dpsp", "all"])}')
-    plan = paper_plan(tuple(PAPERS) if name == "all" else (name,), seeds, ablate)
-    return plan, _Words(reproduction.as_dict, terminal.as_text, markdown.as_markdown)
-
-
-def _study(seeds: int, folder: Path, master: str | None, remote: str | None, as_json: bool) -> None:
-    """DPSP: every combination of filters and priorities, ranked; the text's claims judged."""
-    from serai.cli.present import sweep_line
-    from serai.report.dpsp import as_dict, as_text, read_study, study_plan, write_study
-    from serai.sweep.run import run_sweep
-    from serai.sweep.store import Store
-
-    plan = study_plan(seeds)
+    plan = study.plan(papers, seeds, ablate)
     Store(folder).check(plan)
     if not as_json:
         print(f"serai {sweep_line(plan)}\n", flush=True)
     with session(master, remote) as spark:
         with shown_progress() as progress:
             sweep = run_sweep(plan, folder, spark, progress=progress)
-        found = read_study(sweep)
-    page = write_study(found, folder)
+        found = study.read(sweep)
+    page = study.write(found, folder)
     say("report", str(page))
+    if markdown is not None and study.as_markdown is not None:
+        _write(markdown, study.as_markdown(found))
     if as_json:
-        print_json({"paper": "dpsp", "seeds": seeds, "confidence": 0.95, "report": str(page), **as_dict(found)})
+        print_json({"paper": name, "seeds": seeds, "confidence": 0.95, "report": str(page), **study.as_dict(found)})
     else:
-        print(as_text(found))
+        print(study.as_text(found))
 
 
 def _write(file: Path, text: str) -> None:

@@ -19,7 +19,7 @@ def report(
 ) -> None:
     """Write the report of a demo, sweep or paper folder."""
     from serai.report import write_report
-    from serai.sweep.store import Store
+    from serai.sweeping.store import Store
 
     Store(folder).plan()  # a folder without a sweep is found out before Spark is started
     with session(master, remote) as spark:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json
+from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
 from serai.cli.spark import say, session, shown_progress
 from serai.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from serai.kinds import AnyKind
+    from serai.log.metrics import Metrics
+    from serai.log.summary import Line
 
 
 def demo(
@@ -20,8 +26,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.cli.demo import SCENARIOS, compare, make_room
-    from serai.cli.present import comparison, seeds_of
+    from serai.cli.demo import SCENARIOS, compare, comparison, make_room
     from serai.lab import load_scenario
     from serai.report import write_report
 
@@ -56,7 +61,9 @@ def run(
         bool,
         typer.Option("--until-death", help="Simulate until the first sensor dies, for its real lifetime."),
     ] = False,
-    ceiling: Annotated[bool, typer.Option(help="Also say what contacts alone would allow.")] = False,
+    upper_bound: Annotated[
+        bool, typer.Option("--upper-bound", help="Also say what contacts alone would allow.")
+    ] = False,
     message_stats: Annotated[
         Path | None,
         typer.Option("--message-stats", metavar="FILE", help="Write The ONE's report on messages.", show_default=False),
@@ -69,7 +76,7 @@ def run(
     """Simulate one run of a scenario and measure it."""
     if full_log and out is None:
         raise BadInput("--full-log: the transfer log is written to the run's folder; name one with --out DIR")
-    from serai.cli.present import measured
+    from serai.kinds import kind_of
     from serai.lab import load_scenario, measure, simulate, write_run
     from serai.log.folder import check_out
 
@@ -77,40 +84,70 @@ def run(
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
     loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
-    in_a_field = {"--until-death": until_death, "--ceiling": ceiling}
-    with_a_log = {} if loaded.network == "opportunistic" else {"--full-log": full_log}
-    _check_field_options(loaded.network, with_a_log | in_a_field)
-    how: dict[str, Any] = {"full_log": full_log} if loaded.network in ("field", "opportunistic") else {}
-    how |= {"until_death": until_death} if loaded.network == "field" else {}
+    kind = kind_of(loaded)
+    how = {"full_log": full_log, "until_death": until_death}
+    asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}
     if message_stats is not None:
-        _check_message_stats(loaded.network, message_stats)
-        how["full_log"] = True  # for the times in buffers
-    result = simulate(loaded, seed=seed, **how)
-    metrics = measure(result, **({"ceiling": True} if ceiling else {})).as_dict()
+        _check_message_stats(kind, message_stats)
+        asked["full_log"] = True  # for the times in buffers
+    _check_options(kind, asked)
+    result = simulate(loaded, None, seed, **{name: True for name in asked if name in how})
+    metrics = measure(result, **{name: True for name in asked if name not in how})
     if out is not None:
         write_run(result, out)
-    if message_stats is not None:
-        from serai.opportunistic.metrics import write_message_stats
-
-        write_message_stats(result, message_stats)
+    if message_stats is not None and kind.message_stats is not None:
+        kind.message_stats(result, message_stats)
     if as_json:
-        print_json(metrics)
+        print_json(metrics.as_dict())
     else:
         print(f"{loaded.protocol.name.upper()} · seed {seed} · {loaded.in_one_line()}\n")
-        print(measured(loaded.network, metrics, until_death, ceiling))
+        print(measured(kind.summary(result, metrics), metrics))
         if out is not None:
             print(f"\nwritten to {out}")
 
 
-def _check_field_options(network: str, options: dict[str, bool]) -> None:
-    """Refuse what only a run in a field can do."""
-    if network != "field" and (asked := [option for option, is_set in options.items() if is_set]):
-        raise BadInput(f"{' and '.join(asked)}: only for runs in a field, and this scenario is of kind {network!r}")
+def _check_options(kind: AnyKind, asked: Iterable[str]) -> None:
+    """Refuse what runs of this kind of network cannot do."""
+    from serai.kinds import KINDS
+
+    for option in asked:
+        able = [one for one in KINDS.values() if option in (*one.simulate_options, *one.measure_options)]
+        _check_able(kind, option, able)
 
 
-def _check_message_stats(network: str, file: Path) -> None:
+def _check_able(kind: AnyKind, option: str, able: Sequence[AnyKind]) -> None:
+    if kind not in able:
+        names = " or ".join(one.name for one in able)
+        flag = f"--{option.replace('_', '-')}"
+        raise BadInput(f"{flag}: only for networks of kind {names}, and this scenario is of kind {kind.name}")
+
+
+def _check_message_stats(kind: AnyKind, file: Path) -> None:
     """Refuse, before anything is simulated, a report that cannot be written."""
-    if network != "opportunistic":
-        raise BadInput(f"--message-stats: only for opportunistic networks, and this scenario is of kind {network!r}")
+    from serai.kinds import KINDS
+
+    _check_able(kind, "message_stats", [one for one in KINDS.values() if one.message_stats is not None])
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise BadInput(f"--message-stats {file}: name a file in a folder that exists")
+
+
+# --- For people
+
+
+def measured(lines: Iterable[Line], metrics: Metrics) -> str:
+    """The lines of a summary with the metrics filled in."""
+    from serai.log.metrics import declared
+
+    known = declared(type(metrics))
+    shown = {name: _shown(value, known[name].unit) for name, value in metrics.as_dict().items()}
+    filled = [(line.name, line.value.format_map(shown), line.remark.format_map(shown)) for line in lines]
+    return "\n".join(f" {name:<10}{value:>10}   {remark}" for name, value, remark in filled)
+
+
+def _shown(value: str | int | float | None, unit: str) -> str:
+    """A value with the digits that matter, a fraction in per cent; "-" where there is none."""
+    if isinstance(value, float):
+        if unit == "fraction":
+            return f"{100 * value:.1f} %"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else value or "-"

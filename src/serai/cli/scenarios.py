@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serai.cli.options import PLAIN, AsJson, ProtocolName, ScenarioName, Settings, print_json
+from serai.cli.options import PLAIN, WIDTH, AsJson, ProtocolName, ScenarioName, Settings, print_json
 from serai.core.errors import BadInput, BadScenario
+
+if TYPE_CHECKING:
+    from serai.opportunistic.imported import FoundMessages, FoundTrace
 
 scenarios = typer.Typer(**PLAIN)
 
@@ -106,7 +110,6 @@ def scenario_import(
     as_json: AsJson = False,
 ) -> None:
     """Make a scenario of a trace, and say what is in it."""
-    from serai.cli.present import found_in_trace
     from serai.opportunistic.imported import ImportOptions, import_trace
 
     if out.exists():
@@ -116,7 +119,38 @@ def scenario_import(
     if as_json:
         print_json(found.as_dict() | {"scenario": str(out)})
     else:
-        print(f"{found_in_trace(found)}\nwritten to {out}; try: serai run {out}")
+        print(f"{_found_in_trace(found)}\nwritten to {out}; try: serai run {out}")
+
+
+def _found_in_trace(found: FoundTrace) -> str:
+    """What `serai scenario import` found: format, nodes, contacts, span, gaps, and what it had to decide."""
+    lines = [f"{found.file}: {found.format} ({found.title})", f" lines      {found.lines:>10,}"]
+    lines.append(f" nodes      {found.nodes:>10,}")
+    if found.range_m is not None:
+        lines.append(f" positions  {found.positions:>10,}")
+    at = f"   within {found.range_m:g} m of each other" if found.range_m is not None else ""
+    lines.append(f" contacts   {found.contacts:>10,}{at}")
+    span = f"{found.last_s - found.first_s:,.0f} s"
+    lines.append(f" span       {span:>10}   from {found.first_s:,.0f} s to {found.last_s:,.0f} s of the file")
+    if found.gap_s:
+        lines.append(f" gaps       {found.gaps:>10,}   longer than {found.gap_s:,.0f} s between two positions")
+    if found.messages is not None:
+        lines += _found_messages(found.messages)
+    lines += [f" {found.origin}"] if found.origin else []
+    noticed = [*found.noticed, *(f"messages: {what}" for what in (found.messages.noticed if found.messages else ()))]
+    for what in noticed:
+        lines += textwrap.wrap(what, WIDTH, initial_indent=" ! ", subsequent_indent="   ")
+    return "\n".join(lines)
+
+
+def _found_messages(messages: FoundMessages) -> list[str]:
+    to_whom = f"{messages.directed:,} of them to one node each, the others on channels"
+    if messages.directed in (0, messages.count):
+        to_whom = "to one node each" if messages.directed else "on channels"
+    lines = [f" messages   {messages.count:>10,}   {to_whom}"]
+    if messages.strangers:
+        lines.append(f"            {messages.strangers:>10,}   nodes of theirs are not in the trace and meet nobody")
+    return lines
 
 
 def _write_new(file: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from serai.sweep.run import Progress
+    from serai.sweeping.run import Progress
 
 _LINE_EVERY_S: Final = 5.0
 
@@ -62,7 +62,7 @@ def shown_progress() -> Iterator[Progress]:
 
 
 def _on_bar(bar: Any) -> Progress:
-    from serai.sweep.run import Progress
+    from serai.sweeping.run import Progress
 
     task = bar.add_task("simulate", total=None)
 
@@ -77,7 +77,7 @@ def _on_bar(bar: Any) -> Progress:
 
 
 def _lines() -> Progress:
-    from serai.sweep.run import Progress
+    from serai.sweeping.run import Progress
 
     class Lines(Progress):
         def __init__(self) -> None:

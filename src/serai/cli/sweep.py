@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
-from serai.cli.options import AsJson, Master, Remote, ScenarioName, print_json
+from serai.cli.options import AsJson, Master, Remote, ScenarioName, print_json, seeds_of
 from serai.cli.spark import say, session, shown_progress
+
+if TYPE_CHECKING:
+    from serai.sweeping.plan import Plan
+    from serai.sweeping.summaries import Estimates
+
+_MOST_ROWS: Final = 60
 
 
 def sweep(
     scenario: ScenarioName,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The sweep's folder; an unfinished one is taken up again.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The sweep's folder; an unfinished one is resumed.")],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V,V", help="A setting and its values: 2,5,10 or 1..11 or 40..140:20."),
@@ -37,17 +44,16 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario over settings, protocols and seeds, on Spark."""
-    from serai.cli.present import sweep_line, swept
-    from serai.sweep.plan import plan_sweep
-    from serai.sweep.run import run_sweep
-    from serai.sweep.stopping import parse_until
-    from serai.sweep.store import Store
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.plan import plan_sweep
+    from serai.sweeping.run import run_sweep
+    from serai.sweeping.stopping import parse_until
+    from serai.sweeping.store import Store
+    from serai.sweeping.summaries import estimates_of
 
     kept = _kept(keep)
     names = [name.strip() for name in protocols.split(",")] if protocols else None
     plan = plan_sweep(scenario, settings or (), names, seeds)
-    until = parse_until(until_ci, plan.network) if until_ci else None
+    until = parse_until(until_ci, plan.kind) if until_ci else None
     Store(out).check(plan)
     if not as_json:
         print(f"serai sweep  {sweep_line(plan)}\n", flush=True)
@@ -99,3 +105,28 @@ def _as_json(plan: Any, estimates: Any, folder: Path, page: Path | None) -> dict
             for point, settings in enumerate(plan.points)
         ],
     }
+
+
+def sweep_line(plan: Plan) -> str:
+    """A sweep in one line: how many points, which protocols, how many seeds."""
+    points = f"{len(plan.points)} points" if len(plan.points) > 1 else "1 point"
+    protocols = " ".join(name.upper() for name in plan.protocols)
+    return f"{plan.name} · {points} · {protocols} · {seeds_of(plan.seeds)}"
+
+
+def swept(plan: Plan, estimates: Estimates) -> str:
+    """The table of a sweep: a line for each point and protocol, with the metrics that are looked for first."""
+    from serai.report.tables import Table, estimated, text, to_text
+    from serai.report.wording import scale_of
+
+    metrics = [name for name in plan.kind.headlines if any(math.isfinite(c[name].mean) for c in estimates.values())]
+    scales = [scale_of(plan.kind.definitions[name]) for name in metrics]
+    labels = [", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items()) for point in plan.points]
+    rows = []
+    for cell in plan.cells[:_MOST_ROWS]:
+        found = estimates[cell.point, cell.protocol]
+        numbers = [estimated(found[name], scale) for name, scale in zip(metrics, scales, strict=True)]
+        rows.append((text(labels[cell.point]), text(cell.protocol.upper()), *numbers))
+    heads = ("mean ± 95 % CI", "", *(scale.heading for scale in scales))
+    more = [f" and {len(plan.cells) - _MOST_ROWS} more: see the report"] if len(plan.cells) > _MOST_ROWS else []
+    return "\n".join([to_text(Table("sweep", "", heads, tuple(rows))), *more])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from serai.core.jit import rule
+from serai.core.rules import rule
 
 
 class Radio(NamedTuple):

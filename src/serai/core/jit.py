@@ -2,7 +2,8 @@
 
 `rule` marks a small pure function: plain Python when Python calls it, compiled into every kernel that calls
 it. `kernel` marks a loop over arrays: compiled on first use, kept on disk. `step` and `engine` are the same
-for the simulation's inner loops, which allocate nothing.
+for the simulation's inner loops, which allocate nothing. Rules and steps are marked in `serai.core.rules`, without
+numba; here it gets to know them.
 
 numba notices an edited kernel, but not an edited rule in *another* file: the old machine code would go on
 running. So the machine code of a module's kernels is kept in a folder named by a hash of the module and of
@@ -29,6 +30,7 @@ from numba.cpython.unsafe import numbers as _numbers
 from numba.extending import overload, register_jitable
 
 from serai.core.linking import link_inlined_functions_only
+from serai.core.rules import bit_length, lowest_bit, pass_on_to, rule, step
 from serai.core.shared import shared
 
 __all__ = [
@@ -75,16 +77,13 @@ _UNUSED_DAYS = 30
 _MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabytes with every edit
 
 
-def rule(function: _Function) -> _Function:
-    """Mark a pure function of scalars or arrays that kernels may call; from Python it stays plain Python."""
-    marked: _Function = register_jitable(**_INLINED)(function)
-    return marked
+def _register(function: Callable[..., Any], is_step: bool) -> None:
+    """Tell numba of a rule or a step, so that kernels may call it."""
+    options = _INLINED | _NO_ALLOCATION | {"forceinline": True} if is_step else _INLINED
+    register_jitable(**options)(function)
 
 
-def step(function: _Function) -> _Function:
-    """Mark a rule that works on an engine's state, allocates nothing, and is inlined where it is called."""
-    marked: _Function = register_jitable(**_INLINED, **_NO_ALLOCATION, forceinline=True)(function)
-    return marked
+pass_on_to(_register)
 
 
 def kernel(function: _Function) -> _Function:
@@ -101,22 +100,12 @@ def engine(function: _Function) -> _Function:
     return compiled
 
 
-def lowest_bit(bits: int) -> int:
-    """The number of the lowest bit that is set; compiled, one instruction."""
-    return (int(bits) & -int(bits)).bit_length() - 1
-
-
 @overload(lowest_bit, inline="always")
 def _compiled_lowest_bit(bits: Any) -> Callable[[Any], Any]:
     def counted(bits: Any) -> Any:
         return trailing_zeros(bits)
 
     return counted
-
-
-def bit_length(bits: int) -> int:
-    """How many bits it takes to write a number that is not negative; compiled, one instruction."""
-    return int(bits).bit_length()
 
 
 @overload(bit_length, inline="always")

@@ -4,11 +4,7 @@ A stream of draws would tie the result to how many nodes were asked. A mix of th
 node gives every node its own place in the order of the slot, whether or not anybody else had something to send.
 """
 
-from typing import Any
-
-import numpy as np
-
-from serai.core.jit import rule
+from serai.core.rules import rule
 
 LOW_32_BITS = 0xFFFFFFFF
 
@@ -16,14 +12,13 @@ LOW_32_BITS = 0xFFFFFFFF
 @rule
 def mix(number: int) -> int:
     """A 32-bit mix of a number (two multiplications, three shifts): flipping any bit flips half of the result."""
-    h: Any = np.int64(number)  # a node's number may come as 32 bits
+    h = int(number)  # from Python a node's number may come as numpy's 32 bits, which would overflow below
     h ^= h >> 16
     h = (h * 0x21F0AAAD) & LOW_32_BITS
     h ^= h >> 15
     h = (h * 0x735A2D97) & LOW_32_BITS
     h ^= h >> 15
-    mixed: int = h
-    return mixed
+    return h
 
 
 @rule

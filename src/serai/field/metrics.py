@@ -1,25 +1,24 @@
-"""The metrics of a run in the field.
+"""The metrics of a run in a field: `FieldMetrics` declares them, `measure_field` works them out.
 
-`DEFINITIONS` says what each number is and in which unit; `measure_field` works them out. A metric that a run does
-not have (the delay when nothing was delivered) is NaN, and None in `as_dict`.
+A *wanted pair* is an event and a subscriber whose subscription it matches.
 """
 
 from __future__ import annotations
 
-import html
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested, matches
+from serai.core.content import matches
 from serai.core.energy import Radio, distance, receive_pj, transmit_pj
+from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
-from serai.log.metrics import Definition, jain
+from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
 from serai.world.visits import Visits, position_at
 
 Floats = NDArray[np.float64]
@@ -32,120 +31,91 @@ _S_PER_DAY: Final = 86_400
 # --- What is measured
 
 
-DEFINITIONS: Final[dict[str, Definition]] = {
-    "protocol": Definition("", "The protocol's name."),
-    "seed": Definition("", "The seed of the run."),
-    "events": Definition("", "Events born."),
-    "delivery_ratio": Definition(
-        "fraction", "Wanted pairs that were delivered, of all: sum B / sum A over the events."
-    ),
-    "copies_per_event": Definition("", "Transmissions per reception (CED, CET) or per event (DG), as published."),
-    "transmissions_per_event": Definition("", "Transmissions of events, per event born."),
-    "mean_delay_s": Definition("s", "Mean delay, birth to first reception, of the delivered pairs."),
-    "median_delay_s": Definition("s", "Median delay of the delivered pairs."),
-    "p95_delay_s": Definition("s", "Delay that 95 % of the delivered pairs stay within."),
-    "lifetime_days": Definition("d", "Time to the first sensor's death, simulated if the run went so far."),
-    "lifetime_events_only_days": Definition("d", "Extrapolated time to the first death if only events cost."),
-    "lifetime_with_control_days": Definition("d", "Extrapolated time to the first death if control costs too."),
-    "wanted_pairs": Definition("", "Pairs of an event and a subscriber that wants it (sum A)."),
-    "delivered_pairs": Definition("", "Wanted pairs whose subscriber received the event (sum B)."),
-    "receptions": Definition("", "Pairs of an event and a subscriber that received it, wanted or not."),
-    "transmissions": Definition("", "Transmissions of events: hand-overs, relays, returns, placements."),
-    "energy_j": Definition("J", "Energy that all sensors spent on events."),
-    "control_energy_j": Definition("J", "Energy that the control messages of all sensors take."),
-    "control_messages": Definition("", "Control messages sent, of all kinds."),
-    "control_bits": Definition("bit", "Bits of all control messages."),
-    "drops_expired": Definition("", "Copies dropped because they had outlived the events' lifetime."),
-    "drops_spent": Definition("", "Copies dropped because they had been sent more than alpha times."),
-    "drops_full": Definition("", "Copies dropped because a queue was full."),
-    "drops_stranded": Definition("", "Copies dropped because the subscriber they were for had left."),
-    "fairness_communities": Definition("fraction", "Jain's index of the communities' delivery ratios."),
-    "load_imbalance": Definition("", "Energy spent on events by the busiest sensor, over the mean sensor's."),
-    "ceiling_direct": Definition("fraction", "Delivery ratio if every contact with its sensor delivered an event."),
-    "ceiling_community": Definition("fraction", "Delivery ratio if every contact with its community delivered one."),
-    "ceiling_epidemic": Definition("fraction", "Delivery ratio if subscribers also spread all events they meet."),
-    "ceiling_direct_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_direct` delivers."),
-    "ceiling_community_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_community` delivers."),
-    "ceiling_epidemic_delay_s": Definition("s", "Mean delay of the pairs that `ceiling_epidemic` delivers."),
-}
-"""Every metric by name; a *wanted pair* is an event and a subscriber whose subscription it matches.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FieldMetrics(TimedMetrics):
+    """All metrics of one run in a field; `docs/metrics.md` has the formulas."""
 
-`docs/metrics.md` has the formulas.
-"""
-
-
-@dataclass(frozen=True, repr=False)
-class Metrics:
-    """All metrics of one run; `DEFINITIONS` says what each of them is."""
-
-    protocol: str
-    seed: int
-    events: int
-    delivery_ratio: float
-    copies_per_event: float
-    transmissions_per_event: float
-    mean_delay_s: float
-    median_delay_s: float
-    p95_delay_s: float
-    lifetime_days: float
-    lifetime_events_only_days: float
-    lifetime_with_control_days: float
-    wanted_pairs: int
-    delivered_pairs: int
-    receptions: int
-    transmissions: int
-    energy_j: float
-    control_energy_j: float
-    control_messages: int
-    control_bits: int
-    drops_expired: int
-    drops_spent: int
-    drops_full: int
-    drops_stranded: int
-    fairness_communities: float
-    load_imbalance: float
-    ceiling_direct: float
-    ceiling_community: float
-    ceiling_epidemic: float
-    ceiling_direct_delay_s: float
-    ceiling_community_delay_s: float
-    ceiling_epidemic_delay_s: float
-
-    def as_dict(self) -> dict[str, str | int | float | None]:
-        """Every metric by name, ready for JSON: None where there is no finite number."""
-        return {metric.name: _finite(getattr(self, metric.name)) for metric in fields(self)}
+    events: int = metric(says="Events born.")
+    copies_per_event: float = metric(
+        better=-1,
+        says="Transmissions per reception (CED, CET) or per event (DG), as published.",
+        label="copies",
+        chapter="cost",
+    )
+    energy_j: float = metric("J", better=-1, says="Energy that all sensors spent on events.", chapter="cost")
+    lifetime_days: float = metric(
+        "d",
+        better=+1,
+        says="Time to the first sensor's death, simulated if the run went so far.",
+        label="lifetime",
+        chapter="cost",
+    )
+    lifetime_events_only_days: float = metric(
+        "d", better=+1, says="Extrapolated time to the first death if only events cost."
+    )
+    lifetime_with_control_days: float = metric(
+        "d", better=+1, says="Extrapolated time to the first death if control costs too.", chapter="cost"
+    )
+    transmissions_per_event: float = metric(better=-1, says="Transmissions of events, per event born.", chapter="cost")
+    receptions: int = metric(says="Pairs of an event and a subscriber that received it, wanted or not.")
+    transmissions: int = metric(better=-1, says="Transmissions of events: hand-overs, relays, returns, placements.")
+    control_energy_j: float = metric(
+        "J", better=-1, says="Energy that the control messages of all sensors take.", chapter="cost"
+    )
+    control_messages: int = metric(better=-1, says="Control messages sent, of all kinds.")
+    control_bits: int = metric("bit", better=-1, says="Bits of all control messages.")
+    load_imbalance: float = metric(
+        better=-1, says="Energy spent on events by the busiest sensor, over the mean sensor's.", chapter="cost"
+    )
+    drops_expired: int = metric(
+        better=-1, says="Copies dropped because they had outlived the events' lifetime.", chapter="drops"
+    )
+    drops_spent: int = metric(
+        better=-1, says="Copies dropped because they had been sent more than alpha times.", chapter="drops"
+    )
+    drops_full: int = metric(better=-1, says="Copies dropped because a queue was full.", chapter="drops")
+    drops_stranded: int = metric(
+        better=-1, says="Copies dropped because the subscriber they were for had left.", chapter="drops"
+    )
+    fairness_communities: float = metric(
+        better=+1,
+        says="Jain's index of the communities' delivery ratios.",
+        label="fairness over communities",
+        chapter="fairness",
+    )
+    upper_bound_direct: float = metric(
+        "fraction", says="Delivery ratio if every contact with its sensor delivered an event."
+    )
+    upper_bound_community: float = metric(
+        "fraction", says="Delivery ratio if every contact with its community delivered one."
+    )
+    upper_bound_epidemic: float = metric(
+        "fraction", says="Delivery ratio if subscribers also spread all events they meet."
+    )
+    upper_bound_direct_delay_s: float = metric("s", says="Mean delay of the pairs that `upper_bound_direct` delivers.")
+    upper_bound_community_delay_s: float = metric(
+        "s", says="Mean delay of the pairs that `upper_bound_community` delivers."
+    )
+    upper_bound_epidemic_delay_s: float = metric(
+        "s", says="Mean delay of the pairs that `upper_bound_epidemic` delivers."
+    )
 
     def __repr__(self) -> str:
         return (
-            f"Metrics({self.protocol}, seed {self.seed}: {self.delivery_ratio:.1%} delivered,"
+            f"FieldMetrics({self.protocol}, seed {self.seed}: {self.delivery_ratio:.1%} delivered,"
             f" delay {self.mean_delay_s:.0f} s (median {self.median_delay_s:.0f} s),"
             f" {self.copies_per_event:.2f} copies per event, lifetime {self.lifetime_days:.2f} d)"
         )
-
-    def _repr_html_(self) -> str:
-        """The metrics that exist, as a table for notebooks; hovering over a name shows its definition."""
-        shown = ((name, value) for name, value in self.as_dict().items() if value is not None)
-        return f"<table>{''.join(_html_row(name, value) for name, value in shown)}</table>"
-
-
-def _finite(value: str | int | float) -> str | int | float | None:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _html_row(name: str, value: str | int | float) -> str:
-    unit, meaning = DEFINITIONS[name]
-    number = f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
-    return f'<tr><th title="{html.escape(meaning)}">{name}</th><td>{number}</td><td>{unit}</td></tr>'
 
 
 # --- One run
 
 
-def measure_field(run: FieldRun, ceiling: bool = False) -> Metrics:
-    """Every metric of a run; with `ceiling` also what its contacts alone would allow (takes longer)."""
+def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
+    """Every metric of a run; with `upper_bound` also what its contacts alone would allow (takes longer)."""
     run = _until_death(run)
     ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)
-    return Metrics(
+    return FieldMetrics(
         protocol=run.protocol,
         seed=run.seed,
         events=len(interested),
@@ -154,12 +124,12 @@ def measure_field(run: FieldRun, ceiling: bool = False) -> Metrics:
         control_messages=sum(ledger.control_messages.values()),
         control_bits=sum(ledger.control_bits.values()),
         fairness_communities=jain(_community_ratios(run, interested, delivered)),
-        load_imbalance=_ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
+        load_imbalance=ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
         **_deliveries(run, interested, delivered),
-        **_delays(delivered.delay_s),
+        **delay_metrics(delivered.delay_s),
         **_lifetimes(run),
         **{f"drops_{reason}": ledger.drops.get(reason, 0) for reason in DROPS},
-        **(_ceilings(run) if ceiling else _NO_CEILINGS),
+        **(_upper_bounds(run) if upper_bound else _NO_BOUNDS),
     )
 
 
@@ -202,11 +172,6 @@ def _delivered(run: FieldRun) -> _Delivered:
     return _Delivered(event, run.ledger.reception_s[rows] - run.world.event_time_s[event])
 
 
-def _ratio(part: float, whole: float) -> float:
-    """part / whole, NaN of nothing; plain numbers whatever came in."""
-    return float(part) / float(whole) if whole else math.nan
-
-
 def _deliveries(run: FieldRun, interested: Counts, delivered: _Delivered) -> dict[str, Any]:
     """Who got what, and how often it had to be sent."""
     events = len(interested)
@@ -217,22 +182,11 @@ def _deliveries(run: FieldRun, interested: Counts, delivered: _Delivered) -> dic
     return {
         "wanted_pairs": wanted,
         "delivered_pairs": len(delivered.event),
-        "delivery_ratio": _ratio(len(delivered.event), wanted),
+        "delivery_ratio": ratio(len(delivered.event), wanted),
         "receptions": receptions,
         "transmissions": transmissions,
-        "copies_per_event": _ratio(transmissions, shared_by),
-        "transmissions_per_event": _ratio(transmissions, events),
-    }
-
-
-def _delays(delays_s: Floats) -> dict[str, Any]:
-    if not len(delays_s):
-        return dict.fromkeys(("mean_delay_s", "median_delay_s", "p95_delay_s"), math.nan)
-    median, p95 = np.quantile(delays_s, (0.5, 0.95), method="linear")
-    return {
-        "mean_delay_s": float(delays_s.mean()),
-        "median_delay_s": float(median),
-        "p95_delay_s": float(p95),
+        "copies_per_event": ratio(transmissions, shared_by),
+        "transmissions_per_event": ratio(transmissions, events),
     }
 
 
@@ -260,19 +214,19 @@ def _lifetime_days(run: FieldRun, spent_pj: Counts) -> float:
     return run.scenario.sensors.battery_j * _PJ_PER_J / busiest_pj * observed_s / _S_PER_DAY
 
 
-_CEILINGS: Final = ("direct", "community", "epidemic")
-_NO_CEILINGS: Final[dict[str, Any]] = dict.fromkeys(
-    [name for bound in _CEILINGS for name in (f"ceiling_{bound}", f"ceiling_{bound}_delay_s")], math.nan
+_BOUNDS: Final = ("direct", "community", "epidemic")
+_NO_BOUNDS: Final[dict[str, Any]] = dict.fromkeys(
+    [name for bound in _BOUNDS for name in (f"upper_bound_{bound}", f"upper_bound_{bound}_delay_s")], math.nan
 )
 
 
-def _ceilings(run: FieldRun) -> dict[str, Any]:
+def _upper_bounds(run: FieldRun) -> dict[str, Any]:
     from serai.field.upper_bound import upper_bounds
 
     silent = run.scenario.protocol.silent_while_pausing
     found = upper_bounds(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
-    ratios = {f"ceiling_{bound}": found[bound].ratio for bound in _CEILINGS}
-    return ratios | {f"ceiling_{bound}_delay_s": found[bound].mean_delay_s for bound in _CEILINGS}
+    ratios = {f"upper_bound_{bound}": found[bound].ratio for bound in _BOUNDS}
+    return ratios | {f"upper_bound_{bound}_delay_s": found[bound].mean_delay_s for bound in _BOUNDS}
 
 
 # --- A closer look
@@ -307,6 +261,18 @@ def by_community(run: FieldRun) -> ByCommunity:
     )
 
 
+COMMUNITY_SIZES: Final = {"1 sensor": (1, 1), "2 to 10": (2, 10), "11 to 30": (11, 30), "more than 30": (31, 10**9)}
+"""Classes of communities by the number of their sensors."""
+
+
+def served_by_size(run: FieldRun) -> dict[str, Served]:
+    """How the events fared that were born in communities of each size."""
+    found = by_community(run)
+    counts = (found.events, found.wanted_pairs, found.delivered_pairs)
+    chosen = {name: (found.sensors >= a) & (found.sensors <= b) for name, (a, b) in COMMUNITY_SIZES.items()}
+    return {name: Served(*(int(count[rows].sum()) for count in counts)) for name, rows in chosen.items()}
+
+
 def _pairs_by_community(run: FieldRun, interested: Counts, delivered: _Delivered) -> tuple[Counts, Counts]:
     """Wanted pairs and delivered ones, by the community in which the event was born."""
     born_in = run.world.communities.of_sensor[run.world.event_sensor]
@@ -321,15 +287,6 @@ def _community_ratios(run: FieldRun, interested: Counts, delivered: _Delivered) 
     asked = wanted > 0
     ratios: Floats = got[asked] / wanted[asked]
     return ratios
-
-
-def delay_cdf(run: FieldRun) -> tuple[Floats, Floats]:
-    """The delays of delivered pairs, ascending, and the fraction of all *wanted* pairs served within each.
-
-    The undelivered count: the curve ends at the delivery ratio, not at 1.
-    """
-    delays_s, wanted = delays_field(run)
-    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
 
 
 def delays_field(run: FieldRun) -> tuple[Floats, int]:

@@ -25,7 +25,9 @@ from serai.world.visits import visits_of
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
 
 
-def simulate_field(scenario: FieldScenario, seed: int, full_log: bool = False, until_death: bool = False) -> FieldRun:
+def simulate_field(
+    scenario: FieldScenario, seed: int, *, full_log: bool = False, until_death: bool = False
+) -> FieldRun:
     """Run a field protocol for the scenario's duration, or until the first sensor's battery is empty."""
     if until_death:
         return simulate_until_death(scenario, seed, full_log)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested, matches
+from serai.core.content import matches
+from serai.core.interested import count_interested
 from serai.core.jit import announced_compilation, engine, shared, step
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers

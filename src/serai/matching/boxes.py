@@ -2,8 +2,9 @@
 
 Reals stand for themselves, integers and times too as long as no bound lies where float64 skips integers. Other
 integers, and texts, are placed by comparison with the values that subscriptions mention (`marks`, ascending): mark i
-is at 2 i + 1, whatever lies between it and the mark before at 2 i. So `serai.core.content.matches` decides about all of
-them. A text that begins with "no" lies between "no" and the first text after all those that begin so.
+is at 2 i + 1, and whatever lies between it and the mark before is at 2 i. Only the order relative to the marks can
+decide a condition, so nothing is lost, and the one rule `serai.core.content.matches` serves every kind of attribute. A
+text that begins with "no" lies between "no" and the first text after all those that begin so.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ def _number_axis(readings: Readings, name: str, kinds: Mapping[str, Kind]) -> tu
 
 
 def _places(marks: NDArray[np.int64], values: NDArray[np.int64]) -> Numbers:
+    """Where whole numbers lie among the marks: odd at a mark, even between two."""
     place = np.searchsorted(marks, values, "left")
     at_mark = marks[np.minimum(place, len(marks) - 1)] == values
     return np.asarray(2 * place + at_mark, np.float64)
@@ -158,11 +160,13 @@ def _as_floats(column: pa.Array) -> Numbers:
 
 def _place_texts(axis: Axis, column: pa.Array) -> Numbers:
     marks: Any = axis.marks
+    # Whole texts are looked up by hash. A text that is no mark gets -1, where no box is, without being sorted in.
     if axis.only_whole and not pa.types.is_dictionary(column.type):
         found = pc.index_in(column, value_set=pa.array([mark.decode() for mark in marks], column.type))
         missing = column.is_null().to_numpy(zero_copy_only=False)
         number = found.fill_null(-1).to_numpy()
         return np.where(missing, np.nan, 2.0 * number + 1)
+    # Each distinct text is placed once, however many events carry it.
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     places: Numbers = np.array([*(_place_of_text(marks, text) for text in coded.dictionary.to_pylist()), np.nan])
     indices: NDArray[np.int32] = coded.indices.cast(pa.int32()).fill_null(len(coded.dictionary)).to_numpy()

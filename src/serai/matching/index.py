@@ -3,7 +3,7 @@
 Boxes are sorted into groups by the attributes that are narrow in them, so that a box which leaves an attribute
 free is never spread over it. Each group has a grid over its narrow attributes, whose cells list the boxes that
 touch them. An event looks up one cell per group and is compared with the boxes listed there. Edges of cells
-lie at bounds of boxes, where the boxes are many the cells are small; events need not be known beforehand.
+lie at bounds of boxes: where boxes are dense, cells are small, and events need not be known beforehand.
 
 The kernel sorts a batch of events by cell before it compares them: the lists then come from the cache.
 """
@@ -22,14 +22,14 @@ from serai.core.jit import kernel, rule
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-MOST_GROUPS = 16
+MOST_GROUPS = 16  # every event looks up a cell in each of them
 NARROW = 0.5  # a range over less than this part of an attribute's bounds can tell boxes apart
 MOST_CELLS = 1 << 22  # 16 MiB of starts
 MOST_LISTED_PER_BOX = 64  # together with `LISTED_AT_LEAST` the limit of a grid's memory: 4 bytes a listing
 LISTED_AT_LEAST = 1 << 22
 _SAMPLE = 4096  # boxes that a grid is planned with
 _MOST_BOUNDS = 1 << 15
-_SLOTS_PER_EDGE = 4
+_SLOTS_PER_EDGE = 4  # where edges lie evenly a slot holds one at most, so that a bin is found with one comparison
 _BUCKETS = 4096  # cells are gathered into so many buckets for sorting: their ends fit the first-level cache
 _COMPARED_NS, _LISTED_NS = 1.5, 10.0  # measured; they only steer the choice of a grid
 _FEWEST_OUT = 1 << 16
@@ -71,7 +71,7 @@ class BoxIndex(NamedTuple):
 
 def build_index(low: Numbers, high: Numbers, expected_events: int = 1 << 20) -> BoxIndex:
     """The index of the boxes low[B, K] .. high[B, K]; boxes that nothing can match are left out."""
-    possible = np.flatnonzero(~(~(low <= high)).any(axis=1))
+    possible = _possible(low, high)
     width = low.shape[1]
     spans = _spans(low[possible], high[possible])
     grids = [
@@ -84,7 +84,7 @@ def build_index(low: Numbers, high: Numbers, expected_events: int = 1 << 20) -> 
 
 def expected_work(low: Numbers, high: Numbers, expected_events: int = 1 << 20) -> tuple[float, list[list[int]]]:
     """How many boxes an event will be compared with, and the bins of each grid; without building them."""
-    possible = np.flatnonzero(~(~(low <= high)).any(axis=1))
+    possible = _possible(low, high)
     compared, grids = 0.0, []
     for axes, members in _groups(_spans(low[possible], high[possible]), low.shape[1]):
         lows, highs = low[np.ix_(possible[members], axes)], high[np.ix_(possible[members], axes)]
@@ -95,6 +95,11 @@ def expected_work(low: Numbers, high: Numbers, expected_events: int = 1 << 20) -
     return compared, grids
 
 
+def _possible(low: Numbers, high: Numbers) -> Places:
+    """The boxes that something can lie in: no range is empty, no bound NaN."""
+    return np.flatnonzero((low <= high).all(axis=1))
+
+
 def _spans(low: Numbers, high: Numbers) -> Numbers:
     """What part of each attribute's bounds each box spans: 0 for a point, 1 for an attribute it leaves free."""
     spans = np.ones(low.shape)
@@ -103,6 +108,8 @@ def _spans(low: Numbers, high: Numbers) -> Numbers:
         if len(bounds):
             inside = np.searchsorted(bounds, high[:, k], "right") - np.searchsorted(bounds, low[:, k], "left")
             free = (low[:, k] == -np.inf) & (high[:, k] == np.inf)
+            # A box's own two bounds always lie inside it; a part of the bounds rather than of the length, as cells
+            # will be cut by bounds, too.
             spans[:, k] = np.where(free, 1.0, (inside - 2) / len(bounds))
     return spans
 
@@ -110,6 +117,7 @@ def _spans(low: Numbers, high: Numbers) -> Numbers:
 def _finite_bounds(low: Numbers, high: Numbers) -> Numbers:
     """Where a box begins or where one has just ended, ascending; of very many boxes, of every n-th."""
     step = 1 + len(low) // _MOST_BOUNDS
+    # Boxes are closed, bins half open: an edge just after `high` has all of the box on one side.
     with np.errstate(over="ignore"):
         bounds = np.concatenate([low[::step], np.nextafter(high[::step], np.inf)])
     return np.sort(bounds[np.isfinite(bounds)])
@@ -121,6 +129,8 @@ def _groups(spans: Numbers, width: int) -> Iterator[tuple[Places, Places]]:
     codes = (spans[:, :known] < NARROW) @ (1 << np.arange(known, dtype=np.int64))
     signatures, member_of, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     axes_of = [tuple(k for k in range(known) if signature >> k & 1) for signature in signatures.tolist()]
+    # Only common signatures get a grid. A box of a rare one goes to a grid over some of its narrow attributes: it is
+    # compared with more events than need be there, but never missed.
     kept = [axes_of[s] for s in np.argsort(-sizes, kind="stable")[:MOST_GROUPS]]
     home: dict[tuple[int, ...], list[Places]] = {}
     for s, axes in enumerate(axes_of):
@@ -175,7 +185,8 @@ def _choose_bins(lows: Numbers, highs: Numbers, bounds: list[Numbers], expected_
     """How many bins each axis gets, doubled where that saves most; and how many boxes an event then meets.
 
     Per event it costs a comparison with each box of its cell; per box a listing in each cell it touches. Bins hold
-    equal numbers of bounds, and events are taken to be spread evenly over the cells.
+    equal numbers of bounds, and events are taken to be spread evenly over the cells. Greedy, one doubling at a
+    time: the combinations of all axes would be too many to try.
     """
     boxes, axes = lows.shape
     some = np.linspace(0, boxes - 1, min(boxes, _SAMPLE)).astype(np.int64)
@@ -186,6 +197,7 @@ def _choose_bins(lows: Numbers, highs: Numbers, bounds: list[Numbers], expected_
     def cost(bins: list[int]) -> tuple[float, float]:
         touched = np.ones(len(some))
         for a in range(axes):
+            # A box that ends exactly at an edge does not touch the bin that begins there.
             past = np.maximum(end[a] * bins[a] - 1e-9, begin[a] * bins[a])
             touched *= np.minimum(np.floor(past) - np.floor(begin[a] * bins[a]) + 1, bins[a])
         listed, cells = float(touched.sum()) * each, float(np.prod(bins))
@@ -198,7 +210,7 @@ def _choose_bins(lows: Numbers, highs: Numbers, bounds: list[Numbers], expected_
     best = cost(bins)
     while finer := [[*bins[:a], 2 * bins[a], *bins[a + 1 :]] for a in range(axes) if bins[a] < len(bounds[a]) + 1]:
         costs = [cost(tried) for tried in finer]
-        if min(costs)[0] >= best[0] * 0.99:
+        if min(costs)[0] >= best[0] * 0.99:  # a larger grid for less than a per cent is not worth its memory
             break
         best = min(costs)
         bins = finer[costs.index(best)]
@@ -240,6 +252,8 @@ def _list_boxes(first: Places, last: Places, stride: Places, cells: int) -> tupl
 def _fill_lists(
     first: Places, last: Places, stride: Places, cells: int, total: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    # A counting sort. Counts stand two places further, so that after summing up start[cell + 1] is where the list of
+    # `cell` begins; filling moves it to where the list ends, which is where the next one begins: start[:-1] is right.
     start = np.zeros(cells + 2, np.int32)
     listed = np.empty(total, np.int32)
     at = np.empty(len(stride), np.int64)
@@ -279,7 +293,10 @@ def _advance(at: Places, first: Places, last: Places) -> bool:
 
 @rule
 def _slot(value: float, origin: float, scale: float, count: int) -> int:
-    """The slot of a value: never falls as the value rises, so that edges and values meet in it."""
+    """The slot of a value: never falls as the value rises, so that edges and values meet in it.
+
+    However the product is rounded, an edge in a lower slot is below the value, and one in a higher slot above it.
+    """
     place = (value - origin) * scale
     if place >= count:
         return count - 1
@@ -290,7 +307,7 @@ def _slot(value: float, origin: float, scale: float, count: int) -> int:
 
 @rule
 def _bin(value: float, grid: Grid, a: int) -> int:
-    """How many edges of axis `a` are at or below the value."""
+    """How many edges of axis `a` are at or below the value: a binary search among those that share its slot."""
     first_slot, count = grid.slot_start[a], grid.slot_start[a + 1] - grid.slot_start[a] - 1
     slot = first_slot + _slot(value, grid.origin[a], grid.scale[a], count)
     begin, end, edge = int(grid.slots[slot]), int(grid.slots[slot + 1]), grid.edge_start[a]
@@ -330,7 +347,12 @@ def find_pairs(
 
 @kernel
 def sort_by_cell(values: Numbers, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32], Numbers]:
-    """The events that have anything to be compared with, near cells together; the cell of each, and its values."""
+    """The events that have anything to be compared with, near cells together; the cell of each, and its values.
+
+    A counting sort by bucket, not by cell: the write positions of all buckets stay in the first-level cache, those of
+    millions of cells would not, and within a bucket the lists of boxes are near enough to each other. Values are
+    copied along, since comparing then reads them in order.
+    """
     events, width = values.shape
     cell_of = np.empty(events, np.int32)
     buckets = ((len(grid.cell_start) - 2) >> grid.shift) + 1
@@ -338,7 +360,7 @@ def sort_by_cell(values: Numbers, grid: Grid) -> tuple[NDArray[np.int32], NDArra
     for event in range(events):
         cell = _cell(values, event, grid)
         if cell >= 0 and grid.cell_start[cell] == grid.cell_start[cell + 1]:
-            cell = -1
+            cell = -1  # nobody asks for anything there
         cell_of[event] = cell
         if cell >= 0:
             end[(cell >> grid.shift) + 1] += 1
@@ -387,7 +409,7 @@ def _compare(
     for place in range(begin, len(order)):
         event, cell = order[place], cells[place]
         first, last = grid.cell_start[cell], grid.cell_start[cell + 1]
-        if found + (last - first) > len(row):
+        if found + (last - first) > len(row):  # all of the cell might match: the caller makes room first
             return place, found
         if one_each and matched[event]:
             continue

@@ -22,6 +22,7 @@ from serai.matching.match import (
     SHOWN,
     Engine,
     Matching,
+    MatchOptions,
     Task,
     cores_of,
     match,
@@ -75,13 +76,20 @@ def match_files(
     for new, old in ((place, events), (rejects_place, subscriptions)):
         tables.check_free(new)
         tables.check_there(old)
-    options: dict[str, Any] = {"mode": mode, "first": first, "order_by": order_by, "time": time, "engine": engine}
+    options: MatchOptions = {
+        "mode": mode,
+        "first": first,
+        "order_by": order_by,
+        "time": time,
+        "engine": engine,
+        "strict": strict,
+    }
     with tables.aside(place) as folder:
         on_step("reading")
         asked = read_subscriptions(spark, subscriptions)
         given = read_events(spark, events, asked, folder)
         at_hand = _at_hand(subscriptions)
-        matching = prepare_match(given.path, tables.usable(asked), strict=strict, gathered=at_hand, **options)
+        matching = prepare_match(given.path, tables.usable(asked), gathered=at_hand, **options)
         bad, nameless_count = matching.rejected, 0
         if at_hand is None:
             nameless = tables.rejects_of(asked, "subscriptions", "subscription")
@@ -186,7 +194,7 @@ class _Made(NamedTuple):
     rejected: int
 
 
-def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, options: Mapping[str, Any]) -> _Made:
+def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, options: MatchOptions) -> _Made:
     answer = folder / "answer"
     if matching.matcher is not None and matching.files is not None and options["mode"] in ("pairs", "any"):
         answer.mkdir()

@@ -1,8 +1,8 @@
 """Rendezvous keys as a join in plain SQL: events and subscriptions meet where their keys are equal.
 
 This is TinyMQ's mapping (section III.C): an attribute's range is cut into 2^l bins, an event has the key of the cell
-it lies in, a subscription the keys of all cells its box touches. A text is its own key, or its beginning is. Whoever
-meets is compared exactly, so a key may be coarse, and keys that collide do no harm.
+it lies in, a subscription the keys of all cells its box touches. A text is its own key, or its beginning is. Pairs
+with equal keys are then compared exactly, so a key may be coarse, and hashes that collide do no harm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NARROW = 0.5
 _SAMPLE = 1000
 _MOST_BITS = 20  # per attribute
 _MOST_LISTED = 64  # keys of a subscription, on average
-COMPARED_NS, LISTED_NS = 100.0, 3000.0
+COMPARED_NS, LISTED_NS = 100.0, 3000.0  # of Spark's join: a pair compared, a key made; they only steer the choice
 
 
 class Bins(NamedTuple):
@@ -94,6 +94,7 @@ def plan_keys(readings: Readings, total: int, expected_events: float) -> KeyPlan
     codes = sum((mask * (1 << bit) for bit, mask in enumerate(narrow.values())), np.zeros(bounds.rows, np.int64))
     signatures, signature_of, counts = np.unique(codes, return_inverse=True, return_counts=True)
     names_of = [tuple(name for bit, name in enumerate(narrow) if code >> bit & 1) for code in signatures.tolist()]
+    # The most demanding group first, here and in `_with_keys`: the more attributes a key has, the fewer events meet it.
     kept = sorted((names_of[s] for s in np.argsort(-counts, kind="stable")[:MOST_GROUPS]), key=len, reverse=True)
     homes = [next((group for group in kept if set(group) <= set(names)), ()) for names in names_of]
     if () not in kept and (not kept or () in homes or total > bounds.rows):
@@ -149,6 +150,7 @@ def _plan_group(
     """The parts of a group's keys, how many subscriptions an event meets in it, and how many keys it has."""
     beginnings = [_beginning(bounds, name, members) for name in narrow if name in bounds.word]
     numbers = [name for name in narrow if name not in bounds.word]
+    # A sample, since each is compared with each: how many others would an event meet that lies in the middle of one?
     rows = members[np.linspace(0, len(members) - 1, min(_SAMPLE, len(members))).astype(np.int64)]
     each *= len(members) / max(1, len(rows))
     together = np.ones((len(rows), len(rows)), np.bool_)  # whether two subscriptions meet on their texts
@@ -172,6 +174,7 @@ def _plan_group(
 
     bits = [0] * len(numbers)
     best = cost(bits)
+    # One bit more where it saves most, until it saves nothing; a bit doubles the bins of its attribute.
     while finer := [[*bits[:k], bits[k] + 1, *bits[k + 1 :]] for k in range(len(bits)) if bits[k] < _MOST_BITS]:
         costs = [cost(tried) for tried in finer]
         cheapest = min(range(len(costs)), key=lambda tried: costs[tried][0])
@@ -183,6 +186,7 @@ def _plan_group(
 
 
 def _beginning(bounds: _Bounds, name: str, members: NDArray[np.int64]) -> Beginning:
+    # As long as the shortest beginning that is asked for: an event has one key, so all must agree on its length.
     beginnings = bounds.word[name][members][~bounds.whole[name][members]]
     return Beginning(name, min((len(word) for word in beginnings), default=None))
 
@@ -264,6 +268,7 @@ def _bin(value: Column, bins: Bins) -> Column:
 
 
 def _event_key(number: int, group: Group, numbers: Mapping[str, int]) -> Column:
+    """An event's key in a group; null, which joins with nothing, if it lacks a value that the whole group asks for."""
     parts, there = [], F.lit(True)
     for part in group.parts:
         value = F.col(f"value{numbers[part.attribute]}")
@@ -320,12 +325,14 @@ def _belongs(group: Group, reach: Mapping[str, tuple[float, float]], numbers: Ma
     for part in group.parts:
         if isinstance(part, Beginning):
             k = numbers[part.attribute]
+            # A beginning shorter than the key's would need a key for every text that goes on from it.
             long_enough = F.lit(False) if part.length is None else F.length(f"word{k}") >= part.length
             belongs = belongs & (F.col(f"whole{k}") | long_enough)
     return belongs
 
 
 def _fits(k: int, columns: Sequence[str]) -> Column:
+    """Whether an event has what a subscription asks of attribute number k; whoever asks nothing has nulls there."""
     value = F.col(f"e.value{k}")
     if f"word{k}" in columns:
         word = F.col(f"s.word{k}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -81,17 +81,19 @@ class Matching:
     files: ParquetFiles | None = None
 
 
+class MatchOptions(TypedDict, total=False):
+    """What can be asked of a match; defaults are those of `prepare_match`."""
+
+    mode: Mode
+    first: int | None
+    order_by: str
+    time: str | None
+    engine: Engine
+    strict: bool
+
+
 def match(
-    events: DataFrame | str | Path,
-    subscriptions: DataFrame,
-    *,
-    mode: Mode = "pairs",
-    first: int | None = None,
-    order_by: str = "event",
-    time: str | None = None,
-    engine: Engine = "auto",
-    strict: bool = False,
-    explain: bool = False,
+    events: DataFrame | str | Path, subscriptions: DataFrame, *, explain: bool = False, **options: Unpack[MatchOptions]
 ) -> DataFrame:
     """The events that each subscription wants, as pairs of `event` and `subscription`.
 
@@ -99,11 +101,10 @@ def match(
     files, which the workers then read by themselves. Subscriptions have an id `subscription` and either a text `where`
     or range columns. `mode`: "pairs"; "counts" of events per subscription; "any", the events that somebody wants;
     "first", the `first` events of each subscription by the column `order_by`. `time` names the column of events that
-    the columns `from` and `until` of subscriptions are about, if there are such.
+    the columns `from` and `until` of subscriptions are about, if there are such. `engine`: "auto", "index" or "keys".
+    `strict` refuses subscriptions that cannot be used; `explain` prints which engine was chosen, and why.
     """
-    matching = prepare_match(
-        events, subscriptions, mode=mode, first=first, order_by=order_by, time=time, engine=engine, strict=strict
-    )
+    matching = prepare_match(events, subscriptions, **options)
     if explain:
         print(matching.plan)
     return matching.answer

@@ -6,7 +6,7 @@ The floor: what contacts alone give. A subscriber that was handed a bundle hands
 
 from typing import Literal
 
-from serai.core.jit import rule
+from serai.core.rules import rule
 from serai.opportunistic.rules import DIRECT, RouterSettings, Rules, shared_rules
 
 PAPER = "Spyropoulos et al. 2004 (single-copy routing), direct transmission"

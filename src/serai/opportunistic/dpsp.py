@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field as setting
 from pydantic import field_validator
 
-from serai.core.jit import rule
+from serai.core.rules import rule
 from serai.core.units import Seconds
 from serai.opportunistic.rules import DPSP, RouterSettings, Rules, shared_rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from serai.core.content import matches
 from serai.core.errors import BadInput
-from serai.log.metrics import Definition, jain
+from serai.log.metrics import TimedMetrics, delay_metrics, jain, mean, metric, ratio
 from serai.opportunistic.engine.state import DROPS, RELAYED, TRANSFERS
 from serai.opportunistic.log import OpportunisticRun
 from serai.world.grid import Floats, Numbers
@@ -22,89 +22,63 @@ Counts = NDArray[np.int64]
 
 _WORST: Final = 0.1  # the share of subscribers that are called the worst served
 
-DEFINITIONS: Final[dict[str, Definition]] = {
-    "protocol": Definition("", "The protocol's name."),
-    "seed": Definition("", "The seed of the run."),
-    "nodes": Definition("", "Nodes of the network."),
-    "contacts": Definition("", "Contacts that began within the run and lasted."),
-    "bundles": Definition("", "Bundles published."),
-    "wanted_pairs": Definition("", "Pairs of a bundle and a node that has subscribed to it while it lives."),
-    "delivered_pairs": Definition("", "Wanted pairs whose node got the bundle while it lived and was wanted."),
-    "delivery_ratio": Definition("fraction", "Delivered pairs, of all wanted ones."),
-    "mean_delay_s": Definition("s", "Mean time from creation to delivery, of the delivered pairs."),
-    "median_delay_s": Definition("s", "Median delay of the delivered pairs."),
-    "p95_delay_s": Definition("s", "Delay that 95 % of the delivered pairs stay within."),
-    "mean_hops": Definition("", "Mean number of transfers from the source to the subscriber."),
-    "copies_per_bundle": Definition("", "Copies that arrived somewhere, per bundle."),
-    "transmissions_per_delivery": Definition("", "Transfers begun, per delivered pair."),
-    "payload_bytes": Definition("byte", "Bytes of bundles on the air, whether they arrived or not."),
-    "control_bytes": Definition("byte", "Bytes of lists on the air."),
-    "wasted_bytes": Definition("byte", "Payload in transfers that broke, came twice or late, or were refused."),
-    "control_share": Definition("fraction", "Bytes of lists, of all bytes on the air."),
-    "bytes_per_delivery": Definition("byte", "All bytes on the air, per delivered pair."),
-    "lists": Definition("", "Lists that arrived."),
-    "transfers_relayed": Definition("", "Transfers that gave a node a bundle which it had not seen."),
-    "transfers_duplicate": Definition("", "Transfers of a bundle that the receiver had seen."),
-    "transfers_refused": Definition("", "Transfers of a bundle for which the receiver had no room."),
-    "transfers_late": Definition("", "Transfers that ended when the bundle had expired."),
-    "transfers_broken": Definition("", "Transfers that the end of the contact broke."),
-    "transfers_unfinished": Definition("", "Transfers under way when the run ended."),
-    "drops_expired": Definition("", "Copies that left a store because the bundle had expired."),
-    "drops_evicted": Definition("", "Copies that left a full store for others."),
-    "drops_full": Definition("", "Bundles born into a store without room."),
-    "store_mean_bytes": Definition("byte", "What a store held, over nodes and time."),
-    "store_peak_bytes": Definition("byte", "The most that any store held."),
-    "fairness_channels": Definition("", "Jain's index of the delivery ratios of channels."),
-    "fairness_subscribers": Definition("", "Jain's index of the delivery ratios of subscribers."),
-    "worst_tenth_ratio": Definition("fraction", "Mean delivery ratio of the worst served tenth of the subscribers."),
-    "starved_subscribers": Definition("fraction", "Subscribers that got nothing of what they wanted, of all."),
-}
-"""Every metric by name; `docs/metrics.md` says more."""
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OpportunisticMetrics(TimedMetrics):
+    """All metrics of one run of an opportunistic network; `docs/opportunistic/results.md` says more."""
 
-@dataclass(frozen=True, repr=False)
-class OpportunisticMetrics:
-    """All metrics of one run; `DEFINITIONS` says what each of them is."""
-
-    protocol: str
-    seed: int
-    nodes: int
-    contacts: int
-    bundles: int
-    wanted_pairs: int
-    delivered_pairs: int
-    delivery_ratio: float
-    mean_delay_s: float
-    median_delay_s: float
-    p95_delay_s: float
-    mean_hops: float
-    copies_per_bundle: float
-    transmissions_per_delivery: float
-    payload_bytes: int
-    control_bytes: int
-    wasted_bytes: int
-    control_share: float
-    bytes_per_delivery: float
-    lists: int
-    transfers_relayed: int
-    transfers_duplicate: int
-    transfers_refused: int
-    transfers_late: int
-    transfers_broken: int
-    transfers_unfinished: int
-    drops_expired: int
-    drops_evicted: int
-    drops_full: int
-    store_mean_bytes: float
-    store_peak_bytes: int
-    fairness_channels: float
-    fairness_subscribers: float
-    worst_tenth_ratio: float
-    starved_subscribers: float
-
-    def as_dict(self) -> dict[str, str | int | float | None]:
-        """Every metric by name, ready for JSON: None where there is no finite number."""
-        return {metric.name: _finite(getattr(self, metric.name)) for metric in fields(self)}
+    nodes: int = metric(says="Nodes of the network.")
+    contacts: int = metric(says="Contacts that began within the run and lasted.")
+    bundles: int = metric(says="Bundles published.")
+    mean_hops: float = metric(better=-1, says="Mean number of transfers from the source to the subscriber.")
+    copies_per_bundle: float = metric(better=-1, says="Copies that arrived somewhere, per bundle.", chapter="cost")
+    transmissions_per_delivery: float = metric(better=-1, says="Transfers begun, per delivered pair.", chapter="cost")
+    bytes_per_delivery: float = metric(
+        "byte", better=-1, says="All bytes on the air, per delivered pair.", chapter="cost"
+    )
+    payload_bytes: int = metric(
+        "byte", better=-1, says="Bytes of bundles on the air, whether they arrived or not.", chapter="cost"
+    )
+    control_bytes: int = metric("byte", better=-1, says="Bytes of lists on the air.", chapter="cost")
+    wasted_bytes: int = metric(
+        "byte",
+        better=-1,
+        says="Payload in transfers that broke, came twice or late, or were refused.",
+        chapter="cost",
+    )
+    control_share: float = metric("fraction", better=-1, says="Bytes of lists, of all bytes on the air.")
+    lists: int = metric(says="Lists that arrived.")
+    transfers_relayed: int = metric(says="Transfers that gave a node a bundle which it had not seen.")
+    transfers_duplicate: int = metric(better=-1, says="Transfers of a bundle that the receiver had seen.")
+    transfers_refused: int = metric(better=-1, says="Transfers of a bundle for which the receiver had no room.")
+    transfers_late: int = metric(better=-1, says="Transfers that ended when the bundle had expired.")
+    transfers_broken: int = metric(better=-1, says="Transfers that the end of the contact broke.")
+    transfers_unfinished: int = metric(says="Transfers under way when the run ended.")
+    drops_expired: int = metric(
+        better=-1, says="Copies that left a store because the bundle had expired.", chapter="drops"
+    )
+    drops_evicted: int = metric(better=-1, says="Copies that left a full store for others.", chapter="drops")
+    drops_full: int = metric(better=-1, says="Bundles born into a store without room.", chapter="drops")
+    store_mean_bytes: float = metric("byte", better=-1, says="What a store held, over nodes and time.")
+    store_peak_bytes: int = metric("byte", better=-1, says="The most that any store held.")
+    fairness_channels: float = metric(
+        better=+1, says="Jain's index of the delivery ratios of channels.", chapter="fairness"
+    )
+    fairness_subscribers: float = metric(
+        better=+1, says="Jain's index of the delivery ratios of subscribers.", chapter="fairness"
+    )
+    worst_tenth_ratio: float = metric(
+        "fraction",
+        better=+1,
+        says="Mean delivery ratio of the worst served tenth of the subscribers.",
+        chapter="fairness",
+    )
+    starved_subscribers: float = metric(
+        "fraction",
+        better=-1,
+        says="Subscribers that got nothing of what they wanted, of all.",
+        chapter="fairness",
+    )
 
     def __repr__(self) -> str:
         return (
@@ -112,10 +86,6 @@ class OpportunisticMetrics:
             f" delay {self.mean_delay_s:.0f} s (median {self.median_delay_s:.0f} s),"
             f" {self.copies_per_bundle:.1f} copies per bundle)"
         )
-
-
-def _finite(value: str | int | float) -> str | int | float | None:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def measure_opportunistic(run: OpportunisticRun) -> OpportunisticMetrics:
@@ -132,28 +102,23 @@ def measure_opportunistic(run: OpportunisticRun) -> OpportunisticMetrics:
         bundles=len(run.world.bundles.source),
         wanted_pairs=len(wanted.bundle),
         delivered_pairs=len(delivered.bundle),
-        delivery_ratio=_ratio(len(delivered.bundle), len(wanted.bundle)),
-        mean_hops=float(delivered.hops.mean()) if len(delivered.hops) else math.nan,
-        copies_per_bundle=_ratio(int(outcome.relays.sum()), len(outcome.relays)),
-        transmissions_per_delivery=_ratio(begun, len(delivered.bundle)),
+        delivery_ratio=ratio(len(delivered.bundle), len(wanted.bundle)),
+        mean_hops=mean(delivered.hops),
+        copies_per_bundle=ratio(int(outcome.relays.sum()), len(outcome.relays)),
+        transmissions_per_delivery=ratio(begun, len(delivered.bundle)),
         payload_bytes=outcome.payload_bytes,
         control_bytes=outcome.control_bytes,
         wasted_bytes=outcome.wasted_bytes,
-        control_share=_ratio(outcome.control_bytes, on_air),
-        bytes_per_delivery=_ratio(on_air, len(delivered.bundle)),
+        control_share=ratio(outcome.control_bytes, on_air),
+        bytes_per_delivery=ratio(on_air, len(delivered.bundle)),
         lists=outcome.lists,
-        store_mean_bytes=_ratio(float(outcome.stored_byte_s.sum()), run.world.nodes * run_s),
+        store_mean_bytes=ratio(float(outcome.stored_byte_s.sum()), run.world.nodes * run_s),
         store_peak_bytes=int(outcome.peak_bytes.max(initial=0)),
-        **_delays(delivered.delay_s),
+        **delay_metrics(delivered.delay_s),
         **_fairness(run, wanted, delivered),
         **{f"transfers_{name}": outcome.transfers[name] for name in TRANSFERS},
         **{f"drops_{name}": outcome.drops[name] for name in DROPS},
     )
-
-
-def _ratio(part: float, whole: float) -> float:
-    """part / whole, NaN of nothing."""
-    return float(part) / float(whole) if whole else math.nan
 
 
 # --- Who wanted what, who got what
@@ -209,13 +174,6 @@ def _matching(run: OpportunisticRun, bundle: Numbers, node: Numbers) -> NDArray[
     return np.array(found, bool)
 
 
-def _delays(delays_s: Floats) -> dict[str, Any]:
-    if not len(delays_s):
-        return dict.fromkeys(("mean_delay_s", "median_delay_s", "p95_delay_s"), math.nan)
-    median, p95 = np.quantile(delays_s, (0.5, 0.95), method="linear")
-    return {"mean_delay_s": float(delays_s.mean()), "median_delay_s": float(median), "p95_delay_s": float(p95)}
-
-
 def _fairness(run: OpportunisticRun, wanted: Pairs, delivered: Pairs) -> dict[str, Any]:
     """How evenly channels and subscribers are served."""
     channel = run.world.bundles.channel
@@ -226,7 +184,7 @@ def _fairness(run: OpportunisticRun, wanted: Pairs, delivered: Pairs) -> dict[st
         "fairness_channels": jain(channels),
         "fairness_subscribers": jain(subscribers),
         "worst_tenth_ratio": float(worst.mean()) if len(worst) else math.nan,
-        "starved_subscribers": _ratio(int((subscribers == 0).sum()), len(subscribers)),
+        "starved_subscribers": ratio(int((subscribers == 0).sum()), len(subscribers)),
     }
 
 
@@ -241,15 +199,6 @@ def ratios(wanted: Numbers, delivered: Numbers) -> Floats:
 def delays_opportunistic(run: OpportunisticRun) -> tuple[Floats, int]:
     """The delay of each delivered pair, and how many pairs were wanted."""
     return delivered_pairs(run).delay_s, len(wanted_pairs(run).bundle)
-
-
-def delay_cdf(run: OpportunisticRun) -> tuple[Floats, Floats]:
-    """The delays of delivered pairs, ascending, and the fraction of all *wanted* pairs served within each.
-
-    The undelivered count: the curve ends at the delivery ratio, not at 1.
-    """
-    delays_s, wanted = delays_opportunistic(run)
-    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
 
 
 # --- In The ONE's words
@@ -273,14 +222,14 @@ def message_stats(run: OpportunisticRun) -> dict[str, float]:
         "dropped": sum(outcome.drops.values()),
         "removed": 0,
         "delivered": got,
-        "delivery_prob": _ratio(got, len(wanted_pairs(run).bundle)),
+        "delivery_prob": ratio(got, len(wanted_pairs(run).bundle)),
         "response_prob": 0.0,
-        "overhead_ratio": _ratio(transfers["relayed"] - got, got),
-        "latency_avg": _mean(delivered.delay_s),
+        "overhead_ratio": ratio(transfers["relayed"] - got, got),
+        "latency_avg": mean(delivered.delay_s),
         "latency_med": _upper_median(delivered.delay_s),
-        "hopcount_avg": _mean(delivered.hops),
+        "hopcount_avg": mean(delivered.hops),
         "hopcount_med": _upper_median(delivered.hops),
-        "buffertime_avg": _mean(buffered_s),
+        "buffertime_avg": mean(buffered_s),
         "buffertime_med": _upper_median(buffered_s),
         "rtt_avg": math.nan,
         "rtt_med": math.nan,
@@ -306,10 +255,6 @@ def write_message_stats(run: OpportunisticRun, file: Path) -> None:
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise BadInput(f"{file}: {error.strerror}; choose another place for the report") from error
-
-
-def _mean(values: NDArray[Any]) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 def _upper_median(values: NDArray[Any]) -> float:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field as setting
 
-from serai.core.jit import rule
+from serai.core.rules import rule
 from serai.core.units import Seconds
 from serai.opportunistic.rules import PROPHET, RouterSettings, Rules, shared_rules
 

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as setting
 
-from serai.core.jit import rule
 from serai.core.order import key_in_slot, mix, slot_key
+from serai.core.rules import rule
 from serai.core.units import Seconds
 
 FLOODING, DIRECT, SPRAY, PROPHET, DPSP = range(5)

@@ -28,7 +28,7 @@ MOVEMENT = 1  # the same stream as in a field: see serai.field.simulation
 _TRACES_KEPT = 2  # in memory, for the next seed
 
 
-def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, full_log: bool = False) -> OpportunisticRun:
+def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, *, full_log: bool = False) -> OpportunisticRun:
     """Run a protocol of opportunistic networks for the scenario's duration."""
     nodes, contacts = find_contacts(scenario, seed)
     published = publications(scenario, nodes, seed)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field as setting
 
-from serai.core.jit import rule
+from serai.core.rules import rule
 from serai.opportunistic.rules import SPRAY, RouterSettings, Rules, shared_rules
 
 PAPER = "Spyropoulos, Psounis and Raghavendra 2005"

@@ -24,7 +24,7 @@ from serai.log.run import SimulatedRun
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
 from serai.overlay.engine.network import Network
-from serai.overlay.engine.run import KINDS, Damage, Load, Membership, Notifications, Outcome, QueryMessages, Stage
+from serai.overlay.engine.run import KINDS, Damage, Load, Notifications, Outcome, QueryMessages, Stage, TreePlaces
 from serai.overlay.engine.state import NONE
 from serai.overlay.sections import OverlayScenario
 
@@ -88,7 +88,7 @@ def _tables_of(run: OverlayRun) -> dict[str, pa.Table]:
     columns: dict[str, Columns] = {
         "nodes": _nodes(network),
         "links": _links(network.graph),
-        "memberships": outcome.membership._asdict(),
+        "memberships": outcome.tree_places._asdict(),
         "events": {
             "event": np.arange(len(network.publisher), dtype=np.int32),
             "node": network.publisher,
@@ -191,7 +191,7 @@ def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Tabl
     order = np.argsort(codes(load, "kind", KINDS), kind="stable")
     sent, received = (array(load, name, np.int64)[order].reshape(shape) for name in ("sent", "received"))
     return Outcome(
-        membership=Membership(*_columns(tables["memberships"], Membership)),
+        tree_places=TreePlaces(*_columns(tables["memberships"], TreePlaces)),
         queries=QueryMessages(*_columns(tables["query_messages"], QueryMessages)),
         arrivals=Arrivals(*_columns(tables["arrivals"], Arrivals)),
         notifications=Notifications(*_columns(tables["notifications"], Notifications)),

@@ -3,119 +3,102 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested
 from serai.core.energy import Radio, receive_pj, transmit_pj
-from serai.log.metrics import Definition
-from serai.overlay.engine.run import KINDS, Damage, Load, Stage
+from serai.core.interested import count_interested
+from serai.log.metrics import Metrics, mean, metric, ratio
+from serai.overlay.engine.run import KINDS, Damage, Load
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
-from serai.overlay.tinymq import own_tree
 
 Counts = NDArray[np.int64]
 
 _PJ_PER_J: Final = 1e12
 
-DEFINITIONS: Final[dict[str, Definition]] = {
-    "protocol": Definition("", "The protocol's name."),
-    "seed": Definition("", "The seed of the run."),
-    "nodes": Definition("", "Nodes of the network."),
-    "trees": Definition("", "Trees, one for each root."),
-    "events": Definition("", "Events published."),
-    "subscriptions": Definition("", "Subscriptions (queries)."),
-    "delivery_ratio": Definition("fraction", "Wanted pairs whose subscriber was notified, of all."),
-    "wanted_pairs": Definition("", "Pairs of an event and a subscription that it matches."),
-    "delivered_pairs": Definition("", "Wanted pairs whose subscriber was notified."),
-    "duplicates": Definition("", "Notifications of an event that the subscriber had been notified of already."),
-    "lost_events": Definition("", "Events that reached no rendezvous in some tree they were sent to."),
-    "nodes_per_query": Definition("", "Nodes that store a query, in all trees together."),
-    "query_path_hops": Definition("", "Hops from a subscriber to a node that stores its query, on average."),
-    "query_hops_own_tree": Definition("", "Transmissions of a query in the subscriber's own tree."),
-    "query_hops_all_trees": Definition("", "Transmissions of a query in all trees together."),
-    "notification_delay_ratio": Definition(
-        "", "Hops over the rendezvous, over those of the shortest way: the mean of the ratios."
-    ),
-    "notification_delay_ratio_of_means": Definition("", "The same as the ratio of the means."),
-    "notification_hops": Definition("", "Mean hops from publisher over rendezvous to subscriber."),
-    "shortest_hops": Definition("", "Mean hops from publisher to subscriber on the shortest way."),
-    "transmissions_per_event": Definition("", "Transmissions on the way to the rendezvous, per event."),
-    "notification_transmissions_per_event": Definition("", "Transmissions of notifications, per event."),
-    "busiest_share": Definition("fraction", "The busiest node's share of all messages sent and received."),
-    "load_gini": Definition("", "Gini coefficient of the messages per node: 0 even, 1 all at one node."),
-    "busiest_rendezvous_share": Definition("fraction", "Share of the events that meet at one node, the busiest."),
-    "state_per_node": Definition("", "Keys that a node knows and query messages that it keeps, on average."),
-    "state_per_node_max": Definition("", "The same for the node with most."),
-    "info_messages": Definition("", "Advertisements sent until the trees stood."),
-    "energy_j": Definition("J", "Energy that all nodes spent on events, queries and notifications."),
-    "control_energy_j": Definition("J", "Energy that all nodes spent on advertisements."),
-    "busiest_energy_j": Definition("J", "Energy of the node that spent most on events, queries and notifications."),
-    "failed_nodes": Definition("", "Nodes that failed."),
-    "cut_off_nodes": Definition("", "Living nodes without a way to any root."),
-    "rekeyed_nodes": Definition("", "Living nodes that lost a key and had to join anew."),
-    "changed_nodes": Definition("", "Living nodes whose key or distance to some root changed."),
-    "repair_messages": Definition("", "Messages of the repair: news, requests and answers, queries handed on."),
-    "handed_off_messages": Definition("", "Query messages from parents to new children."),
-    "resubscription_messages": Definition("", "Transmissions when all living subscribers ask again."),
-    "delivery_ratio_unrepaired": Definition("fraction", "Of pairs of living nodes, before anybody knows of the dead."),
-    "delivery_ratio_repaired": Definition("fraction", "The same when trees are mended and queries handed on."),
-    "delivery_ratio_renewed": Definition("fraction", "The same when all subscribers have asked again."),
-}
-"""Every metric by name; `docs/metrics.md` has the formulas."""
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OverlayMetrics(Metrics):
+    """All metrics of one run of an overlay; `docs/overlay/index.md` says more."""
 
-@dataclass(frozen=True, repr=False)
-class OverlayMetrics:
-    """All metrics of one run; `DEFINITIONS` says what each of them is."""
-
-    protocol: str
-    seed: int
-    nodes: int
-    trees: int
-    events: int
-    subscriptions: int
-    delivery_ratio: float
-    wanted_pairs: int
-    delivered_pairs: int
-    duplicates: int
-    lost_events: int
-    nodes_per_query: float
-    query_path_hops: float
-    query_hops_own_tree: float
-    query_hops_all_trees: float
-    notification_delay_ratio: float
-    notification_delay_ratio_of_means: float
-    notification_hops: float
-    shortest_hops: float
-    transmissions_per_event: float
-    notification_transmissions_per_event: float
-    busiest_share: float
-    load_gini: float
-    busiest_rendezvous_share: float
-    state_per_node: float
-    state_per_node_max: float
-    info_messages: int
-    energy_j: float
-    control_energy_j: float
-    busiest_energy_j: float
-    failed_nodes: int
-    cut_off_nodes: float
-    rekeyed_nodes: float
-    changed_nodes: float
-    repair_messages: float
-    handed_off_messages: float
-    resubscription_messages: float
-    delivery_ratio_unrepaired: float
-    delivery_ratio_repaired: float
-    delivery_ratio_renewed: float
-
-    def as_dict(self) -> dict[str, str | int | float | None]:
-        """Every metric by name, ready for JSON: None where there is no finite number."""
-        return {metric.name: _finite(getattr(self, metric.name)) for metric in fields(self)}
+    nodes: int = metric(says="Nodes of the network.")
+    trees: int = metric(says="Trees, one for each root.")
+    events: int = metric(says="Events published.")
+    subscriptions: int = metric(says="Subscriptions (queries).")
+    duplicates: int = metric(
+        better=-1, says="Notifications of an event that the subscriber had been notified of already."
+    )
+    lost_events: int = metric(better=-1, says="Events that reached no rendezvous in some tree they were sent to.")
+    nodes_per_query: float = metric(better=-1, says="Nodes that store a query, in all trees together.", chapter="cost")
+    query_path_hops: float = metric(
+        better=-1, says="Hops from a subscriber to a node that stores its query, on average."
+    )
+    query_hops_own_tree: float = metric(
+        better=-1, says="Transmissions of a query in the subscriber's own tree.", chapter="cost"
+    )
+    query_hops_all_trees: float = metric(
+        better=-1, says="Transmissions of a query in all trees together.", chapter="cost"
+    )
+    notification_delay_ratio: float = metric(
+        better=-1, says="Hops over the rendezvous, over those of the shortest path: the mean of the ratios."
+    )
+    notification_delay_ratio_of_means: float = metric(better=-1, says="The same as the ratio of the means.")
+    notification_hops: float = metric(better=-1, says="Mean hops from publisher over rendezvous to subscriber.")
+    shortest_hops: float = metric(says="Mean hops from publisher to subscriber on the shortest path.")
+    transmissions_per_event: float = metric(
+        better=-1, says="Transmissions on the way to the rendezvous, per event.", chapter="cost"
+    )
+    notification_transmissions_per_event: float = metric(
+        better=-1, says="Transmissions of notifications, per event.", chapter="cost"
+    )
+    busiest_share: float = metric(
+        "fraction", better=-1, says="The busiest node's share of all messages sent and received.", chapter="cost"
+    )
+    load_gini: float = metric(
+        better=-1, says="Gini coefficient of the messages per node: 0 even, 1 all at one node.", chapter="cost"
+    )
+    busiest_rendezvous_share: float = metric(
+        "fraction", better=-1, says="Share of the events that meet at one node, the busiest.", chapter="cost"
+    )
+    state_per_node: float = metric(
+        better=-1, says="Keys that a node knows and query messages that it keeps, on average.", chapter="cost"
+    )
+    state_per_node_max: float = metric(better=-1, says="The same for the node with most.", chapter="cost")
+    info_messages: int = metric(better=-1, says="Advertisements sent until the trees stood.")
+    energy_j: float = metric(
+        "J", better=-1, says="Energy that all nodes spent on events, queries and notifications.", chapter="cost"
+    )
+    control_energy_j: float = metric(
+        "J", better=-1, says="Energy that all nodes spent on advertisements.", chapter="cost"
+    )
+    busiest_energy_j: float = metric(
+        "J",
+        better=-1,
+        says="Energy of the node that spent most on events, queries and notifications.",
+        chapter="cost",
+    )
+    failed_nodes: int = metric(says="Nodes that failed.")
+    cut_off_nodes: float = metric(says="Living nodes without a path to any root.")
+    rekeyed_nodes: float = metric(better=-1, says="Living nodes that lost a key and had to join anew.")
+    changed_nodes: float = metric(better=-1, says="Living nodes whose key or distance to some root changed.")
+    repair_messages: float = metric(
+        better=-1, says="Messages of the repair: news, requests and answers, queries handed on."
+    )
+    handed_off_messages: float = metric(better=-1, says="Query messages from parents to new children.")
+    resubscription_messages: float = metric(better=-1, says="Transmissions when all living subscribers ask again.")
+    delivery_ratio_unrepaired: float = metric(
+        "fraction", better=+1, says="Of pairs of living nodes, before anybody knows of the dead."
+    )
+    delivery_ratio_repaired: float = metric(
+        "fraction", better=+1, says="The same when trees are mended and queries handed on."
+    )
+    delivery_ratio_renewed: float = metric(
+        "fraction", better=+1, says="The same when all subscribers have asked again."
+    )
 
     def __repr__(self) -> str:
         return (
@@ -123,10 +106,6 @@ class OverlayMetrics:
             f" {self.delivery_ratio:.1%} delivered, {self.nodes_per_query:.1f} nodes per query,"
             f" delay ratio {self.notification_delay_ratio:.2f})"
         )
-
-
-def _finite(value: str | int | float) -> str | int | float | None:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def measure_overlay(run: OverlayRun) -> OverlayMetrics:
@@ -150,15 +129,6 @@ def measure_overlay(run: OverlayRun) -> OverlayMetrics:
     )
 
 
-def _ratio(part: float, whole: float) -> float:
-    """part / whole, NaN of nothing; plain numbers whatever came in."""
-    return float(part) / float(whole) if whole else math.nan
-
-
-def _mean(values: NDArray[Any]) -> float:
-    return float(values.mean()) if len(values) else math.nan
-
-
 def _deliveries(run: OverlayRun) -> dict[str, Any]:
     network, told = run.network, run.outcome.notifications
     wanted = int(count_interested(network.values, network.low, network.high).sum())
@@ -168,10 +138,10 @@ def _deliveries(run: OverlayRun) -> dict[str, Any]:
     return {
         "wanted_pairs": wanted,
         "delivered_pairs": delivered,
-        "delivery_ratio": _ratio(delivered, wanted),
+        "delivery_ratio": ratio(delivered, wanted),
         "duplicates": int(told.again.sum()),
-        "transmissions_per_event": _ratio(sent[KINDS.index("event")], events),
-        "notification_transmissions_per_event": _ratio(sent[KINDS.index("notification")], events),
+        "transmissions_per_event": ratio(sent[KINDS.index("event")], events),
+        "notification_transmissions_per_event": ratio(sent[KINDS.index("notification")], events),
     }
 
 
@@ -182,33 +152,37 @@ def _queries(run: OverlayRun) -> dict[str, Any]:
     sent = messages.back != NONE
     stored = np.stack([messages.query, messages.tree, messages.node])[:, messages.stays]
     return {
-        "nodes_per_query": _ratio(len(np.unique(stored, axis=1).T), count),
-        "query_path_hops": _mean(messages.hops[messages.stays]),
-        "query_hops_own_tree": _ratio((sent & (messages.tree == own[messages.query])).sum(), count),
-        "query_hops_all_trees": _ratio(sent.sum(), count),
+        "nodes_per_query": ratio(len(np.unique(stored, axis=1).T), count),
+        "query_path_hops": mean(messages.hops[messages.stays]),
+        "query_hops_own_tree": ratio((sent & (messages.tree == own[messages.query])).sum(), count),
+        "query_hops_all_trees": ratio(sent.sum(), count),
     }
 
 
 def own_trees(run: OverlayRun) -> NDArray[np.int32]:
     """The own tree of each node."""
-    nodes, trees = len(run.network.names), len(run.network.roots)
-    if run.protocol == "pub2sub":
-        return np.array([own_tree(node, trees) for node in range(nodes)], np.int32)
+    places, nodes = run.outcome.tree_places, len(run.network.names)
+    layers = run.scenario.protocol.layers(len(run.network.roots))
+    layer_of_tree = np.empty(len(run.network.roots), np.int64)
+    for layer, trees in enumerate(layers):
+        layer_of_tree[trees] = layer
+    own_layer = np.array([run.scenario.protocol.own_layer(node, len(layers)) for node in range(nodes)], np.int64)
+    is_own = layer_of_tree[places.tree] == own_layer[places.node]
     own = np.full(nodes, NONE, np.int32)
-    own[run.outcome.membership.node] = run.outcome.membership.tree
+    own[places.node[is_own]] = places.tree[is_own]
     return own
 
 
 def _delays(run: OverlayRun) -> dict[str, Any]:
-    """How much longer than the shortest way; who is told by itself has no way to compare with."""
+    """How much longer than the shortest path; who is told by itself has no path to compare with."""
     told = run.outcome.notifications
     apart = ~told.again & (told.shortest > 0)
     hops, shortest = told.hops[apart], told.shortest[apart]
     return {
-        "notification_delay_ratio": _mean(hops / shortest),
-        "notification_delay_ratio_of_means": _ratio(hops.sum(), shortest.sum()),
-        "notification_hops": _mean(hops),
-        "shortest_hops": _mean(shortest),
+        "notification_delay_ratio": mean(hops / shortest),
+        "notification_delay_ratio_of_means": ratio(hops.sum(), shortest.sum()),
+        "notification_hops": mean(hops),
+        "shortest_hops": mean(shortest),
     }
 
 
@@ -216,14 +190,14 @@ def _loads(run: OverlayRun) -> dict[str, Any]:
     outcome, graph = run.outcome, run.network.graph
     handled = messages_per_node(outcome.load)
     met = outcome.arrivals.node[outcome.arrivals.node != NONE]
-    layers = len(run.network.roots) if run.protocol == "pub2sub" else 1
+    layers = len(run.scenario.protocol.layers(len(run.network.roots)))
     kept = np.bincount(outcome.queries.node, minlength=graph.nodes)
     state = (np.diff(graph.start) + 1) * layers + kept
     return {
-        "busiest_share": _ratio(handled.max(initial=0), handled.sum()),
+        "busiest_share": ratio(handled.max(initial=0), handled.sum()),
         "load_gini": gini(handled),
-        "busiest_rendezvous_share": _ratio(np.bincount(met).max(initial=0), len(met)) if len(met) else math.nan,
-        "state_per_node": _mean(state),
+        "busiest_rendezvous_share": ratio(np.bincount(met).max(initial=0), len(met)) if len(met) else math.nan,
+        "state_per_node": mean(state),
         "state_per_node_max": float(state.max(initial=0)),
     }
 
@@ -270,34 +244,22 @@ def _energy(run: OverlayRun) -> dict[str, Any]:
 
 def _repair(damage: Damage | None) -> dict[str, Any]:
     if damage is None:
-        nothing = [name for name in DEFINITIONS if name.endswith(_REPAIR)]
-        return {"failed_nodes": 0} | dict.fromkeys(nothing, math.nan)
-    return {
-        "failed_nodes": damage.failed,
-        "cut_off_nodes": float(damage.cut_off),
-        "rekeyed_nodes": float(damage.rekeyed),
-        "changed_nodes": float(damage.changed),
-        "repair_messages": float(damage.info_messages + damage.join_messages + damage.handed_off),
-        "handed_off_messages": float(damage.handed_off),
-        "resubscription_messages": float(damage.resubscribed),
-        "delivery_ratio_unrepaired": _stage_ratio(damage.unrepaired),
-        "delivery_ratio_repaired": _stage_ratio(damage.repaired),
-        "delivery_ratio_renewed": _stage_ratio(damage.renewed),
-    }
+        return {"failed_nodes": 0} | dict.fromkeys(_AFTER_FAILURES, math.nan)
+    repair = damage.info_messages + damage.join_messages + damage.handed_off
+    counted = (damage.cut_off, damage.rekeyed, damage.changed, repair, damage.handed_off, damage.resubscribed)
+    stages = (damage.unrepaired, damage.repaired, damage.renewed)
+    values = (*map(float, counted), *(ratio(stage.delivered, stage.wanted) for stage in stages))
+    return {"failed_nodes": damage.failed} | dict(zip(_AFTER_FAILURES, values, strict=True))
 
 
-_REPAIR: Final = (
+_AFTER_FAILURES: Final = (
     "cut_off_nodes",
     "rekeyed_nodes",
     "changed_nodes",
     "repair_messages",
     "handed_off_messages",
     "resubscription_messages",
-    "_unrepaired",
-    "_repaired",
-    "_renewed",
+    "delivery_ratio_unrepaired",
+    "delivery_ratio_repaired",
+    "delivery_ratio_renewed",
 )
-
-
-def _stage_ratio(stage: Stage) -> float:
-    return _ratio(stage.delivered, stage.wanted)

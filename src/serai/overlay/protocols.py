@@ -5,6 +5,6 @@ from serai.overlay.engine.run import simulate
 from serai.scenario.protocol import Protocol, registry
 
 PROTOCOLS = registry(
-    Protocol("tinymq", "trees of keys, shared", tinymq.PAPER, tinymq.Settings, simulate),
-    Protocol("pub2sub", "trees of keys, each spanning", pub2sub.PAPER, pub2sub.Settings, simulate),
+    Protocol("tinymq", "key-based overlay, shared trees", tinymq.PAPER, tinymq.Settings, simulate),
+    Protocol("pub2sub", "key-based overlay, spanning trees", pub2sub.PAPER, pub2sub.Settings, simulate),
 )

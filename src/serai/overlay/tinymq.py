@@ -3,33 +3,47 @@
 K. Shi, Z. Deng, X. Qin: TinyMQ: A Content-based Publish/Subscribe Middleware for Wireless Sensor Networks.
 SENSORCOMM 2011, 12-17.
 
+Two kinds of binary keys are compared bit by bit, and must not be confused:
+
+*   A **node key** (or just *key*) says where a node stands in a tree. It is (head, length, depth): `head` is its first
+    `bits` bits, zeros behind it if it is shorter; `length` is the whole key's, which may be more than `bits`; `depth`,
+    the number of its ones, is the number of hops to the root.
+*   A **rendezvous key** says what an event is about: `bits` = (attributes) x (bits an attribute) <= 63 bits, the first
+    one the most significant. A query stands for a set of them. The longest node key in a tree that begins a rendezvous
+    key names its *rendezvous*: the node at which events and queries with that rendezvous key meet.
+
 Where to find what, in the paper's order:
 
-    III.B  trees, keys given by the parent              head_of_child; who joins whom: serai.overlay.broker.broker
-           key zones                                    is_prefix: a string belongs to the longest key that begins it
-           the way to another tree, by distance         is_nearer
-    III.C  h, EK: an event is one string                cells_of, strings_of
-           SK: a query is a box of strings              cell_box, touches
+    III.B  trees, node keys given by the parent         head_of_child; who joins whom: serai.overlay.broker.membership
+           key zones                                    is_prefix
+           the path to another tree, by distance        is_nearer
+    III.C  h, EK: an event is one rendezvous key        cell_of, rendezvous_key_of
+           SK: a query is a box of rendezvous keys      cells_touched, touches
     III.D  Algorithm 3.2, event routing                 to_beat, preference
-           Algorithm 3.1, subscription routing          the same, for each string of the query; is_split
+           Algorithm 3.1, subscription routing          the same, for each rendezvous key of the query; is_split
 
 Both algorithms lose most events as they are printed (`routing = "as-printed"` shows it). The corrected reading, why it
 ends and why nothing is lost, is in docs/overlay/tinymq.md; each open point is a setting below.
-
-A string has `bits` = (attributes) x (bits an attribute) <= 63 bits, its first bit the most significant one. A key is
-(head, length, depth): `head` is the key's first `bits` bits, zeros behind it if it is shorter; `length` is the whole
-key's, which may be longer than a string; `depth`, the number of its ones, is the number of hops to the root.
 """
 
-from typing import Literal
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as setting
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from serai.core.jit import bit_length, rule
+from serai.core.rules import bit_length, rule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Cells = Sequence[int] | NDArray[np.int64]  # one for each attribute
 
 PAPER = "Shi, Deng, Qin: TinyMQ. SENSORCOMM 2011, 12-17"
 
@@ -42,31 +56,38 @@ MAPPINGS: tuple[Mapping, ...] = ("split", "morton")
 SPLIT, MORTON = range(len(MAPPINGS))
 
 MOST_BITS = 63
-"""The longest string: what a signed word holds without its sign."""
+"""The longest rendezvous key: what a signed word holds without its sign."""
 
 PARENT, CHILD, SAME_TREE, OTHER_TREE = range(4)  # what a neighbour is to a node, in one tree
 
+HERE = -1
+"""The next hop of a message that has arrived: the node is its rendezvous."""
+
+NO_ROUTE = -2
+"""The next hop of a message that cannot go on: no path leads to its tree."""
+
 NEVER = -1
-"""The preference for a neighbour that a string does not go to."""
+"""The preference for a neighbour that a message does not go to."""
 
 DESCENDING = -(2**62)
-"""What a neighbour has to beat where the node's own key begins the string: nothing, only a child may take it."""
+"""What a neighbour has to beat where the node's own key begins the rendezvous key: only a child may take it."""
 
-Strings = NDArray[np.int64]
-Cells = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+_BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
 class OverlaySettings(BaseModel):
-    """What TinyMQ and PUB-2-SUB+ both leave open."""
+    """The settings that all protocols of a key-based overlay share, and hooks for what each does in its own way.
+
+    The engine, the brokers and the metrics ask these hooks, and never for the name of a protocol.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    attribute_bits: int = setting(6, ge=1, le=MOST_BITS, description="Bits of a string for each attribute (l).")
+    attribute_bits: int = setting(6, ge=1, le=MOST_BITS, description="Bits of a rendezvous key for each attribute (l).")
     mapping: Mapping = setting(
         "split",
-        description="A string is one attribute's bits after the other's (the paper), or their bits in turn (Morton).",
+        description="A rendezvous key is one attribute's bits after the other's (the paper), or their bits in turn"
+        " (Morton).",
     )
     query_trees: Literal["all", "own"] = setting(
         "all", description="A query goes to all trees (the paper), or only to the subscriber's own."
@@ -76,7 +97,7 @@ class OverlaySettings(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _must_meet(self) -> "OverlaySettings":
+    def _must_meet(self) -> OverlaySettings:
         if self.query_trees == "own" and self.event_trees == "own":
             problem = (
                 'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
@@ -87,6 +108,21 @@ class OverlaySettings(BaseModel):
             raise ValidationError.from_exception_data(type(self).__name__, lines)
         return self
 
+    @abstractmethod
+    def layers(self, trees: int) -> list[list[int]]:
+        """The trees, by number, in layers: trees of one layer share no node, so a node has one key in each layer.
+
+        Each tree stands in one layer; the trees of a layer are in ascending order.
+        """
+
+    @abstractmethod
+    def own_layer(self, node: int, layers: int) -> int:
+        """The layer, of so many, in which the node stands in its *own* tree."""
+
+    @abstractmethod
+    def routing_code(self) -> int:
+        """How messages find their way within a tree: `STRICT`, `GREEDY`, `TREE_EDGES` or `AS_PRINTED`."""
+
 
 class Settings(OverlaySettings):
     """One name for each point that the paper leaves open, or gets wrong."""
@@ -94,12 +130,25 @@ class Settings(OverlaySettings):
     name: Literal["tinymq"] = "tinymq"
     routing: Routing = setting(
         "strict",
-        description="Past the tree's edges a string goes to a neighbour whose key shares more with it than the node's"
-        " own, or (greedy) is nearer in the tree; or along tree edges only; or as the paper prints it, which loses.",
+        description="Past the tree's edges a message goes to a neighbour whose key shares more with its rendezvous key"
+        " than the node's own does, or (greedy) is nearer in the tree; or along tree edges only; or as the paper prints"
+        " it, which loses events.",
     )
 
+    def layers(self, trees: int) -> list[list[int]]:
+        """One layer: a node stands in one of the trees, which share the network out among themselves (III.B)."""
+        return [list(range(trees))]
 
-# ---- III.B: keys
+    def own_layer(self, node: int, layers: int) -> int:
+        """There is only one."""
+        return 0
+
+    def routing_code(self) -> int:
+        """As the setting `routing` says."""
+        return ROUTINGS.index(self.routing)
+
+
+# ---- III.B: node keys
 
 
 @rule
@@ -110,67 +159,69 @@ def head_of_child(head: int, length: int, nth: int, bits: int) -> int:
 
 
 @rule
-def is_prefix(head: int, length: int, string: int, bits: int) -> bool:
-    """Whether the key (or the prefix) of this length begins the string; one longer than a string begins none."""
-    return length <= bits and (head ^ string) >> (bits - length) == 0
+def is_prefix(head: int, length: int, rendezvous_key: int, bits: int) -> bool:
+    """Whether the node key (or the prefix) of this length begins the rendezvous key; one longer than it never does."""
+    return length <= bits and (head ^ rendezvous_key) >> (bits - length) == 0
 
 
 @rule
-def common_prefix(head: int, length: int, string: int, bits: int) -> int:
-    """How many bits the beginnings of the key and the string have in common."""
-    return min(length, bits - bit_length(head ^ string))
+def common_prefix(head: int, length: int, rendezvous_key: int, bits: int) -> int:
+    """How many bits the node key and the rendezvous key have in common from the start."""
+    return min(length, bits - bit_length(head ^ rendezvous_key))
 
 
 @rule
-def ones(string: int) -> int:
+def ones(word: int) -> int:
     """How many bits are one."""
     count = 0
-    while string:
-        string &= string - 1
+    while word:
+        word &= word - 1  # the lowest one becomes a zero
         count += 1
     return count
 
 
-# ---- III.D: where a string goes from a node of the tree it is for
+# ---- III.D: where a message with a rendezvous key goes from a node of the tree it is for
 
 
 @rule
-def to_beat(routing: int, head: int, length: int, depth: int, parent_length: int, string: int, bits: int) -> int:
-    """What a neighbour's key must be better than for the string to leave the tree's edges; the node's own is given.
+def to_beat(
+    routing: int, head: int, length: int, depth: int, parent_length: int, rendezvous_key: int, bits: int
+) -> int:
+    """What a neighbour's key must be better than for a message to leave the tree's edges; the node's own is given.
 
     Strict: the node's own common prefix. As printed (Alg. 3.2 line 10): its parent's, so that two siblings send a
-    string back and forth. Greedy: the node's own closeness in the tree.
+    message back and forth. Greedy: the node's own closeness in the tree.
     """
     if routing == GREEDY:
-        return closeness(head, length, depth, string, bits)
-    if is_prefix(head, length, string, bits):
+        return closeness(head, length, depth, rendezvous_key, bits)
+    if is_prefix(head, length, rendezvous_key, bits):
         return DESCENDING
-    shared = common_prefix(head, length, string, bits)
+    shared = common_prefix(head, length, rendezvous_key, bits)
     return min(shared, parent_length) if routing == AS_PRINTED else shared
 
 
 @rule
 def preference(
-    routing: int, relation: int, beat: int, head: int, length: int, depth: int, string: int, bits: int
+    routing: int, relation: int, beat: int, head: int, length: int, depth: int, rendezvous_key: int, bits: int
 ) -> int:
-    """How much the neighbour with this key is preferred as the string's next hop; `NEVER` if it may not be that.
+    """How much the neighbour with this key is preferred as the next hop; `NEVER` if it may not be that.
 
-    The string goes to the neighbour preferred most, of several to the one with the lowest number. If there is none, the
-    node itself is the string's rendezvous: query and event meet here.
+    The message goes to the neighbour preferred most, of several to the one with the lowest number. If there is none,
+    the node itself is the rendezvous: query and event meet here.
     """
     if relation == OTHER_TREE and routing != AS_PRINTED:
         return NEVER
     if routing == GREEDY:
-        return better_by(closeness(head, length, depth, string, bits), beat)
+        return better_by(closeness(head, length, depth, rendezvous_key, bits), beat)
     if beat == DESCENDING:  # Alg. 3.2 lines 14-17
-        return 1 if relation == CHILD and is_prefix(head, length, string, bits) else NEVER
+        return 1 if relation == CHILD and is_prefix(head, length, rendezvous_key, bits) else NEVER
     if relation == CHILD:
         return NEVER
     if relation == PARENT:
         return 0  # when nobody else is better (lines 12-13)
     if routing == TREE_EDGES:
         return NEVER
-    return better_by(common_prefix(head, length, string, bits), beat)
+    return better_by(common_prefix(head, length, rendezvous_key, bits), beat)
 
 
 @rule
@@ -180,17 +231,17 @@ def better_by(merit: int, beat: int) -> int:
 
 
 @rule
-def closeness(head: int, length: int, depth: int, string: int, bits: int) -> int:
-    """How near the key's node is to the string's rendezvous along the tree: larger is nearer, by one a hop.
+def closeness(head: int, length: int, depth: int, rendezvous_key: int, bits: int) -> int:
+    """How near the node with this key is to the rendezvous along the tree: larger is nearer, by one a hop.
 
-    Keys gain one 1 a level, so the ones of the common prefix count the levels that the two ways from the root share.
+    Keys gain one 1 a level, so the ones of the common prefix count the levels that the two paths from the root share.
     """
-    return 2 * ones(string >> (bits - common_prefix(head, length, string, bits))) - depth
+    return 2 * ones(rendezvous_key >> (bits - common_prefix(head, length, rendezvous_key, bits))) - depth
 
 
 @rule
 def is_nearer(hops: int, best: int) -> bool:
-    """Whether a neighbour so far from the wanted tree's root is a better way there than the best seen (3.2 line 4).
+    """Whether a neighbour so far from the wanted tree's root is a better next hop than the best seen (3.2 line 4).
 
     A node outside of the tree begins with its own distance as the best, and asks its neighbours in order of number.
     """
@@ -199,61 +250,58 @@ def is_nearer(hops: int, best: int) -> bool:
 
 @rule
 def is_split(head: int, length: int, prefix: int, prefix_length: int, bits: int) -> bool:
-    """Whether strings that begin with `prefix` may share more or less with this key: it begins so too, and goes on.
+    """Whether rendezvous keys under `prefix` may share more or less with this node key: it begins so too, and goes on.
 
-    If that holds for none of the keys a node knows (its own and its neighbours'), one next hop serves them all.
+    If that holds for none of the node keys that a node knows (its own, its neighbours'), one next hop serves them all.
     """
     return min(length, bits) > prefix_length and is_prefix(prefix, prefix_length, head, bits)
 
 
+# ---- III.C: rendezvous keys
+
+
 @rule
-def own_tree(node: int, trees: int) -> int:
-    """The own tree of a node that stands in all of them (PUB-2-SUB+): shared out evenly."""
-    return node % trees
+def cell_of(value: float, low: float, high: float, whole: bool, attribute_bits: int) -> int:
+    """h: the cell of a value of an attribute; values beyond its domain low .. high fall into the outer cells.
 
-
-# ---- III.C: strings
-
-
-def cells_of(values: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int) -> Cells:
-    """h: the cell of each value [.., attribute]; values beyond the domain fall into its outer cells.
-
-    Cells are 0 .. 2^attribute_bits - 1. `whole` says which attributes are integers: low .. high are then
+    Cells are 0 .. 2^attribute_bits - 1. The attribute is real, or (`whole`) an integer: low .. high are then
     high - low + 1 values. A missing value (NaN) matches only a query that leaves the attribute free, and so touches
     every cell: cell 0 will do.
     """
+    if math.isnan(value):
+        return 0
     cells = 2.0**attribute_bits
-    place = (np.clip(values, low, high) - low) * (cells / (high - low + whole))
-    # Not cells - 1, which float64 cannot tell from cells beyond 2^53.
-    return np.nan_to_num(np.floor(np.minimum(place, np.nextafter(cells, 0.0))), nan=0.0).astype(np.int64)
+    place = (min(max(value, low), high) - low) * (cells / (high - low + (1.0 if whole else 0.0)))
+    # The largest float below cells, not cells - 1: beyond 2^53 float64 cannot tell that from cells.
+    return math.floor(min(place, cells * _BELOW_ONE))
 
 
-def cell_box(
-    box_low: Floats, box_high: Floats, low: Floats, high: Floats, whole: Flags, attribute_bits: int
-) -> tuple[Cells, Cells]:
-    """H: the first and last cell of each attribute that the query's box touches; 0 .. -1 where it touches none."""
-    outside = ~((box_low <= high) & (box_high >= low) & (box_low <= box_high))
-    first = np.where(outside, 0, cells_of(box_low, low, high, whole, attribute_bits))
-    last = np.where(outside, -1, cells_of(box_high, low, high, whole, attribute_bits))
-    return first, last
+@rule
+def cells_touched(
+    box_low: float, box_high: float, low: float, high: float, whole: bool, attribute_bits: int
+) -> tuple[int, int]:
+    """H: the first and last cell of an attribute that the query's range touches; 0, -1 if it touches none."""
+    if not (box_low <= high and box_high >= low and box_low <= box_high):
+        return 0, -1
+    return cell_of(box_low, low, high, whole, attribute_bits), cell_of(box_high, low, high, whole, attribute_bits)
 
 
-def strings_of(cells: Cells, mapping: int, attribute_bits: int) -> Strings:
-    """EK: the string of each row of cells [.., attribute]: one attribute after the other, or their bits in turn."""
-    attributes = cells.shape[-1]
-    strings = np.zeros(cells.shape[:-1], np.int64)
+@rule
+def rendezvous_key_of(cells: Cells, mapping: int, attribute_bits: int) -> int:
+    """EK: the rendezvous key of an event in these cells: attribute after attribute, or their bits in turn."""
+    attributes, rendezvous_key = len(cells), 0
     for place in range(attributes * attribute_bits):
         attribute = place // attribute_bits if mapping == SPLIT else place % attributes
         bit = place % attribute_bits if mapping == SPLIT else place // attributes
-        strings = strings << 1 | (cells[..., attribute] >> (attribute_bits - 1 - bit) & 1)
-    return strings
+        rendezvous_key = rendezvous_key << 1 | (cells[attribute] >> (attribute_bits - 1 - bit) & 1)
+    return rendezvous_key
 
 
 @rule
 def touches(first: Cells, last: Cells, prefix: int, prefix_length: int, mapping: int, attribute_bits: int) -> bool:
-    """Whether some string of the query's box first .. last begins with the prefix (whose other bits are zero).
+    """Whether some rendezvous key of the query's box first .. last begins with the prefix (whose other bits are zero).
 
-    SK without listing it: the strings under a prefix are a box of cells, too.
+    SK without listing it: the rendezvous keys under a prefix are a box of cells, too.
     """
     for attribute in range(len(first)):
         lowest = lowest_cell(prefix, attribute, len(first), mapping, attribute_bits)
@@ -272,13 +320,13 @@ def fixed_bits(prefix_length: int, attribute: int, attributes: int, mapping: int
 
 
 @rule
-def lowest_cell(string: int, attribute: int, attributes: int, mapping: int, attribute_bits: int) -> int:
-    """The attribute's cell in a string; in a prefix, with zeros behind it, the lowest cell under it."""
+def lowest_cell(rendezvous_key: int, attribute: int, attributes: int, mapping: int, attribute_bits: int) -> int:
+    """The attribute's cell in a rendezvous key; in a prefix, with zeros behind it, the lowest cell under it."""
     if mapping == SPLIT:
-        upto = string >> (attributes - 1 - attribute) * attribute_bits
+        upto = rendezvous_key >> (attributes - 1 - attribute) * attribute_bits
         return upto - (upto >> attribute_bits << attribute_bits)
     cell = 0
     for bit in range(attribute_bits):
         place = bit * attributes + attribute
-        cell = cell << 1 | (string >> (attributes * attribute_bits - 1 - place) & 1)
+        cell = cell << 1 | (rendezvous_key >> (attributes * attribute_bits - 1 - place) & 1)
     return cell

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.statistics import Estimate
 from serai.lab import parse_scenario
-from serai.opportunistic.metrics import DEFINITIONS
+from serai.log.metrics import declared
+from serai.opportunistic.metrics import OpportunisticMetrics
 from serai.opportunistic.paper import (
     CLAIMS,
     FLOODING,
@@ -28,11 +29,11 @@ from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
 from serai.report.page import write_page
 from serai.report.sections import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
-from serai.report.wording import scale_of, with_interval
-from serai.sweep.plan import Plan, join_plans, plan_comparison
+from serai.report.wording import Scale, scale_of, with_interval
+from serai.sweeping.plan import Plan, join_plans, plan_comparison
 
 if TYPE_CHECKING:
-    from serai.sweep.results import Sweep
+    from serai.sweeping.results import Sweep
 
 SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "bytes_per_delivery")
 _FEW: Final = 8
@@ -62,7 +63,7 @@ class Study:
 
 def read_study(sweep: Sweep) -> Study:
     """Bring the small answers home from Spark."""
-    from serai.sweep.aggregate import paired, relabelled, summary
+    from serai.sweeping.aggregate import paired, relabelled, summary
 
     plan = sweep.plan
     # Routers of one world, side by side, are what protocols at one point are.
@@ -155,7 +156,7 @@ def ranking(study: Study, world: World, most: int | None = None) -> Table:
         key=lambda name: -_or_nothing(study.estimates[world.name, name]["delivery_ratio"].mean),
     )
     shown = names if most is None else _some(names, most)
-    scales = [scale_of(metric, DEFINITIONS) for metric in SHOWN]
+    scales = [_scale(metric) for metric in SHOWN]
     rows = tuple(_row(study, world, names.index(name) + 1, name) for name in shown)
     heads = ("rank", "router", *(scale.heading for scale in scales))
     return Table(f"ranking-{world.name}", f"Routers by delivery: {world.title}", heads, rows, (_LEGEND,))
@@ -163,8 +164,12 @@ def ranking(study: Study, world: World, most: int | None = None) -> Table:
 
 def _row(study: Study, world: World, rank: int, name: str) -> tuple[Cell, ...]:
     found, strong = study.estimates[world.name, name], name in (FLOODING.name, SHORT_DELAY.name)
-    cells = [estimated(found[metric], scale_of(metric, DEFINITIONS), strong) for metric in SHOWN]
+    cells = [estimated(found[metric], _scale(metric), strong) for metric in SHOWN]
     return (Cell(str(rank), float(rank)), text(name, strong), *cells)
+
+
+def _scale(metric: str) -> Scale:
+    return scale_of(declared(OpportunisticMetrics)[metric])
 
 
 def _some(names: Sequence[str], most: int) -> list[str]:

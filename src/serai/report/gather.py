@@ -4,41 +4,35 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Container, Iterable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.statistics import Estimate
-from serai.field.paper import METRICS, PAPERS
-from serai.lab import load_scenario
-from serai.report.communities import SEEDS, served_by_size
-from serai.report.results import Case, DelayCurve, Difference, Point, Results, Served
-from serai.report.wording import better
+from serai.kinds import AnyKind
+from serai.lab import load_scenario, simulate
+from serai.log.metrics import Served
+from serai.report.results import Case, DelayCurve, Difference, Point, Results
 from serai.scenario.load import builtin_names
 from serai.scenario.section import keys_of
 from serai.scenario.write import to_toml
-from serai.sweep.plan import Plan, cell_id
-from serai.sweep.store import source_stamp
+from serai.sweeping.plan import Cell, Plan, cell_id
+from serai.sweeping.store import source_stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from serai.sweep.results import Sweep
+    from serai.sweeping.results import Sweep
 
 _SEEDS_DRAWN: Final = 30
 _MOST_CURVES: Final = 18
 _MOST_SERVED: Final = 6
-_HEADLINES: Final[Mapping[str, tuple[str, ...]]] = {
-    "field": METRICS,
-    "overlay": ("delivery_ratio", "nodes_per_query", "query_hops_own_tree", "notification_delay_ratio"),
-    "opportunistic": ("delivery_ratio", "mean_delay_s", "copies_per_bundle", "bytes_per_delivery"),
-}
-_MOST_HEADLINES: Final = 4
+_SERVED_SEEDS: Final = 10
+"""Runs are simulated once more to see who was served: the rows of a sweep have only an index of it."""
 
 
-def gather(sweep: Sweep) -> Results:
+def gather(sweep: Sweep, title: str = "") -> Results:
     """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
-    from serai.sweep.summaries import estimates_of
+    from serai.sweeping.summaries import estimates_of
 
     plan, rows = sweep.plan, sweep.rows
     estimates = {
@@ -46,16 +40,15 @@ def gather(sweep: Sweep) -> Results:
         for cell, found in estimates_of(sweep).items()
         for metric, estimate in found.items()
     }
-    definitions = definitions_of(plan.network)
-    headlines = headlines_of(plan.network, definitions, estimates)
-    compared = [name for name in definitions if name in headlines or name.startswith("fairness")]
+    headlines = headlines_of(plan.kind, estimates)
+    compared = [m.name for m in plan.kind.definitions.values() if m.name in headlines or m.chapter == "fairness"]
     main = [number for number, point in enumerate(plan.points) if not point][:1] or list(range(len(plan.points)))
     few = rows.where(rows["point"].isin(main))
     return Results(
-        title=_title(plan),
+        title=title or plan.name,
         points=tuple(_point(plan, number) for number in range(len(plan.points))),
         cases=tuple(Case(cell.point, cell.protocol) for cell in plan.cells),
-        definitions=definitions,
+        definitions=plan.kind.definitions,
         headlines=headlines,
         estimates=estimates,
         seeds=plan.seeds,
@@ -63,25 +56,16 @@ def gather(sweep: Sweep) -> Results:
         delays=_delay_curves(few),
         dots=_dots(rows, headlines),
         served=_served(sweep, main),
-        served_seeds=min(SEEDS, plan.seeds),
+        served_seeds=min(_SERVED_SEEDS, plan.seeds),
         scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
         provenance=_provenance(sweep),
     )
 
 
-def definitions_of(network: str) -> Mapping[str, tuple[str, str]]:
-    """Unit and meaning of every metric of a kind of network."""
-    definitions: Mapping[str, tuple[str, str]] = import_module(f"serai.{network}.metrics").DEFINITIONS
-    return definitions
-
-
-def headlines_of(
-    network: str, definitions: Mapping[str, tuple[str, str]], estimates: Mapping[tuple[Case, str], Estimate]
-) -> tuple[str, ...]:
-    """The metrics of the main table: those chosen for the network, else the first that have a better end."""
+def headlines_of(kind: AnyKind, estimates: Mapping[tuple[Case, str], Estimate]) -> tuple[str, ...]:
+    """The metrics of the main table: those of the kind of which anything is known."""
     known = {metric for (_, metric), found in estimates.items() if math.isfinite(found.mean)}
-    chosen = tuple(name for name in _HEADLINES.get(network, ()) if name in known)
-    return chosen or tuple(name for name in definitions if name in known and better(name))[:_MOST_HEADLINES]
+    return tuple(name for name in kind.headlines if name in known)
 
 
 def _collected(frame: DataFrame) -> list[dict[str, Any]]:
@@ -105,7 +89,7 @@ def _point(plan: Plan, number: int) -> Point:
 
 def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[Case, Case, str], Difference]:
     """Every pair of protocols at a point, tested under common seeds."""
-    from serai.sweep.aggregate import paired
+    from serai.sweeping.aggregate import paired
 
     found = {}
     for baseline in plan.protocols[1:]:
@@ -118,7 +102,7 @@ def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[
 
 def _delay_curves(rows: DataFrame) -> dict[Case, DelayCurve]:
     """The pooled delays of the first cases; a page with more curves would say less."""
-    from serai.sweep.aggregate import delays
+    from serai.sweeping.aggregate import delays
 
     if "delay_bin" not in rows.columns:
         return {}
@@ -146,21 +130,22 @@ def _dots(rows: DataFrame, metrics: Iterable[str]) -> dict[tuple[Case, str], tup
 
 
 def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:
-    """Who is served in the main cases of a field; nothing where serai has changed since the sweep was run."""
+    """Who is served in the main cases; nothing where serai has changed since the sweep was run."""
     cells = [cell for cell in sweep.plan.cells if cell.point in points]
-    if sweep.plan.network != "field" or len(cells) > _MOST_SERVED or sweep.versions.get("sources") != source_stamp():
+    changed = sweep.versions.get("sources") != source_stamp()
+    if sweep.plan.kind.served is None or len(cells) > _MOST_SERVED or changed:
         return {}
-    return {
-        Case(cell.point, cell.protocol): served_by_size(cell.scenario, range(min(SEEDS, cell.seeds))) for cell in cells
-    }
+    return {Case(cell.point, cell.protocol): _served_together(cell, sweep.plan.kind.served) for cell in cells}
 
 
-def _title(plan: Plan) -> str:
-    protocols = [name.upper() for name in plan.protocols]
-    if plan.name.startswith("paper "):
-        papers = [name.upper() for name in (*PAPERS, "tinymq") if name in plan.protocols]
-        return f"The {' and '.join(papers)} paper{'s' if len(papers) > 1 else ''} reproduced"
-    return f"{', '.join(protocols)}: {plan.name}"
+def _served_together(cell: Cell, served: Callable[[Any], Mapping[str, Served]]) -> dict[str, Served]:
+    """What the first runs of a cell add up to."""
+    total: dict[str, Served] = {}
+    for seed in range(min(_SERVED_SEEDS, cell.seeds)):
+        for name, found in served(simulate(cell.scenario, seed=seed)).items():
+            before = total.get(name, Served(0, 0, 0))
+            total[name] = Served(*(a + b for a, b in zip(before, found, strict=True)))
+    return total
 
 
 def _provenance(sweep: Sweep) -> dict[str, str]:

@@ -12,7 +12,7 @@ from serai.lab import load_scenario
 from serai.papers.exhibits import Setup
 from serai.report.results import Case
 from serai.scenario.section import Scenario
-from serai.sweep.plan import Plan, cell_id, join_plans, plan_comparison
+from serai.sweeping.plan import Plan, cell_id, join_plans, plan_comparison
 
 BASE: Final = "papers"
 """What folders of reproductions have in common: `serai paper all` goes on where `serai paper ced` ended."""

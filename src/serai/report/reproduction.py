@@ -35,7 +35,7 @@ from serai.report.figures import Picture, Series, curves
 from serai.report.results import UNKNOWN, Case, Results
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text
-from serai.report.wording import in_words, scale_of, signed_percent, three_digits
+from serai.report.wording import in_words, signed_percent, three_digits
 
 RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
 HIT: Final = "hit"
@@ -137,7 +137,7 @@ def _counted(verdict: Verdict) -> str:
 
 
 def _named(found: Reproduction, rows: Sequence[Published]) -> str:
-    return ", ".join(f"{row.protocol.upper()}'s {scale_of(row.metric, found.results.definitions).name}" for row in rows)
+    return ", ".join(f"{row.protocol.upper()}'s {found.results.scale(row.metric).name}" for row in rows)
 
 
 def standing(found: Reproduction, row: Published) -> str:
@@ -158,7 +158,7 @@ def published_table(found: Reproduction) -> Table:
     rows = []
     reasons: list[str] = []
     for row in found.compared():
-        scale = scale_of(row.metric, found.results.definitions)
+        scale = found.results.scale(row.metric)
         cells = [text(f"{row.protocol.upper()} {scale.heading}"), plain(row.value, row.printed)]
         for rules in (CALIBRATED, COMMON):
             ours = found.at_defaults(row, rules)
@@ -210,7 +210,7 @@ def _remarks(found: Reproduction) -> Iterator[str]:
 
 def evidence(found: Reproduction, claim: Claim, judgement: Judgement) -> str:
     """The numbers behind a verdict: a curve from end to end for a trend, two for an order."""
-    scale = scale_of(claim.metric, found.results.definitions)
+    scale = found.results.scale(claim.metric)
     between = ", " if isinstance(claim, Trend) else " against "
     ends = between.join(_ends(curve, scale.factor) for curve in judgement.curves.values() if curve)
     unit = f"\u00a0{scale.unit}" if scale.unit else ""
@@ -238,7 +238,7 @@ def _figure_part(found: Reproduction, exhibit: Exhibit) -> Section | None:
 
 def _panel(found: Reproduction, exhibit: Exhibit, metric: str) -> Picture:
     assert exhibit.axis is not None
-    scale = scale_of(metric, found.results.definitions)
+    scale = found.results.scale(metric)
     series = [_with_published(found, exhibit, metric, protocol) for protocol in exhibit.protocols]
     label = f"{exhibit.axis.label}, {exhibit.axis.unit}" if exhibit.axis.unit else exhibit.axis.label
     caption = f"{scale.name.capitalize()} as in {exhibit.paper.upper()} {exhibit.label}; stars: printed in the tables."
@@ -269,12 +269,11 @@ def figure_table(found: Reproduction, exhibit: Exhibit) -> Table:
         cells: list[Cell] = [plain(at, f"{at:g}")]
         for protocol, metric, rules in columns:
             ours = found.estimate(setup(exhibit, protocol, at, rules), metric)
-            cells.append(estimated(ours, scale_of(metric, found.results.definitions)))
+            cells.append(estimated(ours, found.results.scale(metric)))
         rows.append(tuple(cells))
     named = {CALIBRATED: "", COMMON: " (common)"}
     heads = [
-        f"{protocol.upper()}{named[rules]} {scale_of(metric, found.results.definitions).heading}"
-        for protocol, metric, rules in columns
+        f"{protocol.upper()}{named[rules]} {found.results.scale(metric).heading}" for protocol, metric, rules in columns
     ]
     caption = f"{exhibit.paper.upper()} {exhibit.label}, ours: mean ± 95 % interval."
     return Table(exhibit.name, caption, (exhibit.axis.label, *heads), tuple(rows))
@@ -290,7 +289,7 @@ def ablation_table(found: Reproduction, protocol: str) -> Table | None:
     there = [(words, one) for words, one in rows if found.case_of(one) is not None]
     if len(there) < 2:
         return None
-    scales = [scale_of(metric, found.results.definitions) for metric in METRICS]
+    scales = [found.results.scale(metric) for metric in METRICS]
     printed = {row.metric: row for row in PUBLISHED if row.protocol == protocol}
     lines: list[tuple[Cell, ...]] = [
         (text("published"), *(plain(printed[m].value, printed[m].printed) for m in METRICS))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from serai.core.statistics import Estimate
+from serai.log.metrics import Chapter, Metric, Served
+from serai.report.wording import Scale, scale_of
 
 UNKNOWN = Estimate(math.nan, math.nan, 0)
 
@@ -53,14 +55,6 @@ class DelayCurve(NamedTuple):
     fraction: tuple[float, ...]
 
 
-class Served(NamedTuple):
-    """What became of the events of all communities of a class, all seeds together."""
-
-    events: int
-    wanted_pairs: int
-    delivered_pairs: int
-
-
 @dataclass(frozen=True)
 class Results:
     """The summary of a sweep; what it does not have is empty, and the report says so."""
@@ -68,8 +62,8 @@ class Results:
     title: str
     points: tuple[Point, ...]
     cases: tuple[Case, ...]
-    definitions: Mapping[str, tuple[str, str]]
-    """Metric -> unit and meaning, in the order in which they are shown."""
+    definitions: Mapping[str, Metric]
+    """The metrics of this kind of network, in the order in which they are shown."""
     headlines: tuple[str, ...]
     """The metrics of the main table."""
     estimates: Mapping[tuple[Case, str], Estimate]
@@ -85,7 +79,7 @@ class Results:
     scenarios: Mapping[Case, str] = field(default_factory=dict)
     """The whole scenario of a case as TOML, every default written out."""
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """How to get the same again: command, seeds, versions."""
+    """How to reproduce this: command, seeds, versions."""
 
     def estimate(self, case: Case, metric: str) -> Estimate:
         """The mean of a metric over the seeds; `UNKNOWN` where there is none."""
@@ -115,11 +109,15 @@ class Results:
         unchanged = [number for number in self.numbers if not self.points[number].settings]
         return replace(self, cases=tuple(self.at(unchanged[0]))) if unchanged else self
 
-    def metrics(self, *beginnings: str) -> list[str]:
-        """The metrics whose names begin so and of which anything is known."""
+    def scale(self, metric: str) -> Scale:
+        """How a metric is shown."""
+        return scale_of(self.definitions[metric])
+
+    def chapter(self, name: Chapter) -> tuple[str, ...]:
+        """The metrics of a chapter of which anything is known."""
         known = {
             metric
             for (case, metric), found in self.estimates.items()
             if case in self.cases and math.isfinite(found.mean)
         }
-        return [name for name in self.definitions if name in known and name.startswith(beginnings)]
+        return tuple(one.name for one in self.definitions.values() if one.chapter == name and one.name in known)

@@ -10,18 +10,12 @@ from typing import Final
 from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
 from serai.report.results import Case, Results
 from serai.report.tables import Cell, Table, estimated, plain, text
-from serai.report.wording import better, in_words, scale_of, three_digits, with_interval
+from serai.report.wording import in_words, three_digits, with_interval
 
 _SIGNIFICANT: Final = 0.05
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_RANKED: Final = 4
-_COSTS_DRAWN: Final = ("copies_per_event", "energy_j", "lifetime_days")
-_COSTS: Final = (
-    *("copies", "transmissions", "energy", "control_energy", "lifetime", "load"),
-    *("nodes_per_query", "query_hops", "notification_transmissions", "busiest", "state_per_node"),
-    *("bytes_per", "payload_bytes", "control_bytes", "wasted_bytes"),
-)
-_NO_COSTS: Final = ("transmissions", "lifetime_events_only_days")  # what others of them say already
+_MOST_COSTS_DRAWN: Final = 3
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     else:
         first, *others = results.headlines
         standings = [standing for metric in others if (standing := _best_of(results, metric))]
-        sentences = [_order(results, first), f"Otherwise best: {'; '.join(standings)}." if standings else ""]
+        sentences = [_order(results, first), f"Best in {'; in '.join(standings)}." if standings else ""]
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
     return Section("answer", "The answer", (" ".join(filter(None, sentences)), seeds, *caveats))
 
@@ -85,7 +79,7 @@ def _span(results: Results, metric: str) -> str:
     if len(ranked) < 2:
         return ""
     best, worst = (_said(results, case, metric) for case in (ranked[0], ranked[-1]))
-    return f"{scale_of(metric, results.definitions).name.capitalize()}: best {best}, worst {worst}."
+    return f"{results.scale(metric).name.capitalize()}: best {best}, worst {worst}."
 
 
 def _order(results: Results, metric: str) -> str:
@@ -94,24 +88,24 @@ def _order(results: Results, metric: str) -> str:
     if not ranked:
         return ""
     best, *others = ranked[:_MOST_RANKED]
-    end = f", before {_listed([_said(results, case, metric) for case in others])}" if others else ""
+    end = f", followed by {_listed([_said(results, case, metric) for case in others])}" if others else ""
     if len(ranked) > _MOST_RANKED:
         end += f", and {in_words(len(ranked) - _MOST_RANKED, 'other')}"
-    return f"{scale_of(metric, results.definitions).name.capitalize()}: first is {_said(results, best, metric)}{end}."
+    return f"{results.scale(metric).name.capitalize()}: {_said(results, best, metric)} is best{end}."
 
 
 def _best_of(results: Results, metric: str) -> str:
-    """Who is best in a metric, and who cannot be told apart from that, in a few words."""
+    """Who is best in a metric, and whose difference from that is not significant, in a few words."""
     ranked = _ranked(results, metric, list(results.cases))
     if not ranked:
         return ""
     alike = [case for case in ranked[1:_MOST_RANKED] if not differ(results, ranked[0], case, metric)]
-    same = f", not to be told apart from {_listed([results.name(case) for case in alike])}" if alike else ""
-    return f"{scale_of(metric, results.definitions).name}, {_said(results, ranked[0], metric)}{same}"
+    same = f", not significantly different from {_listed([results.name(case) for case in alike])}" if alike else ""
+    return f"{results.scale(metric).name}: {_said(results, ranked[0], metric)}{same}"
 
 
 def _said(results: Results, case: Case, metric: str) -> str:
-    scale = scale_of(metric, results.definitions)
+    scale = results.scale(metric)
     value = with_interval(results.estimate(case, metric), scale.factor)
     return f"{results.name(case)} ({value}{f' {scale.unit}' if scale.unit else ''})"
 
@@ -124,9 +118,8 @@ def _listed(words: list[str]) -> str:
 def _ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:
     """The cases from best to worst; none where it cannot be said what is better."""
     known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
-    return (
-        sorted(known, key=lambda case: -better(metric) * results.estimate(case, metric).mean) if better(metric) else []
-    )
+    better = results.definitions[metric].better
+    return sorted(known, key=lambda case: -better * results.estimate(case, metric).mean) if better else []
 
 
 def differ(results: Results, case: Case, other: Case, metric: str) -> bool:
@@ -148,7 +141,7 @@ def _main_table(results: Results) -> Section:
 def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ...], mark_best: bool = False) -> Table:
     """One line per case, one column per metric; the best of each point bold, who is not worse marked ≈."""
     several = len(results.numbers) > 1
-    scales = [scale_of(metric, results.definitions) for metric in metrics]
+    scales = [results.scale(metric) for metric in metrics]
     rows = []
     for case in results.cases:
         cells: list[Cell] = [text(results.points[case.point].label)] if several else []
@@ -222,7 +215,7 @@ def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
             drawn = [one for one in series if one.at]
             if drawn:
                 name = f"swept-{axis.replace('.', '-')}-{metric}{f'-{index}' if others else ''}"
-                scale = scale_of(metric, results.definitions)
+                scale = results.scale(metric)
                 yield curves(
                     name,
                     drawn,
@@ -246,7 +239,7 @@ def _curve(results: Results, metric: str, axis: str, protocol: str, points: list
 
 def series_of(results: Results, metric: str, protocol: str, cases: list[tuple[float, Case]]) -> Series:
     """The curve of a protocol through these cases, from left to right, in the unit that is printed."""
-    factor = scale_of(metric, results.definitions).factor
+    factor = results.scale(metric).factor
     ordered = sorted(cases)
     found = [results.estimate(case, metric) for _, case in ordered]
     return Series(
@@ -303,23 +296,24 @@ def _quantile_tables(results: Results) -> Iterator[Table]:
 
 def _costs(results: Results) -> Section:
     title = "Cost"
-    metrics = tuple(name for name in results.metrics(*_COSTS) if name not in _NO_COSTS)
+    metrics = results.chapter("cost")
     if not metrics:
         return Section("cost", title, absent="no cost was measured")
-    drawn = [name for name in metrics if name in _COSTS_DRAWN] or list(metrics[:3])
     table = case_table(results, "cost", "What it costs, mean ± 95 % confidence interval.", metrics)
-    return Section("cost", title, tables=(table,), pictures=_level_pictures(results, "cost", drawn))
+    return Section(
+        "cost", title, tables=(table,), pictures=_level_pictures(results, "cost", metrics[:_MOST_COSTS_DRAWN])
+    )
 
 
-def _level_pictures(results: Results, name: str, metrics: list[str]) -> tuple[Picture, ...]:
+def _level_pictures(results: Results, name: str, metrics: tuple[str, ...]) -> tuple[Picture, ...]:
     """How the protocols compare in each metric; none for several points, where curves say it better."""
     if len(results.numbers) > 1:
         return ()
     pictures = []
     for metric in metrics:
-        scale = scale_of(metric, results.definitions)
+        scale = results.scale(metric)
         series = [_level(results, case, metric) for case in results.cases]
-        caption = f"{scale.name.capitalize()}. {results.definitions[metric][1]}"
+        caption = f"{scale.name.capitalize()}. {results.definitions[metric].meaning}"
         pictures.append(levels(f"{name}-{metric}", series, scale.heading, caption))
     return tuple(pictures)
 
@@ -331,11 +325,11 @@ def _level(results: Results, case: Case, metric: str) -> Series:
 
 def _drops(results: Results) -> Section:
     title = "Drops by cause"
-    metrics = tuple(results.metrics("drops_"))
+    metrics = results.chapter("drops")
     if not metrics:
         return Section("drops", title, absent="this kind of network counts no drops by cause")
     table = case_table(results, "drops", "Copies dropped in a run, by cause, mean ± 95 % interval.", metrics)
-    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
+    meanings = " ".join(results.definitions[metric].meaning for metric in metrics)
     if len(results.numbers) > 1:
         return Section("drops", title, (meanings,), (table,))
     parts = {
@@ -355,13 +349,13 @@ def _or_nothing(value: float) -> float:
 
 def _fairness(results: Results) -> Section:
     title = "Fairness"
-    metrics = tuple(results.metrics("fairness", "worst_tenth", "starved"))
+    metrics = results.chapter("fairness")
     if not metrics:
         return Section("fairness", title, absent="this kind of network has no measure of fairness")
-    meanings = " ".join(results.definitions[metric][1] for metric in metrics)
+    meanings = " ".join(results.definitions[metric].meaning for metric in metrics)
     table = case_table(results, "fairness", "Fairness, mean ± 95 % confidence interval.", metrics, mark_best=True)
     tables = (table, *_served_tables(results))
-    return Section("fairness", title, (meanings,), tables, _level_pictures(results, "fairness", list(metrics)))
+    return Section("fairness", title, (meanings,), tables, _level_pictures(results, "fairness", metrics))
 
 
 def _served_tables(results: Results) -> Iterator[Table]:
@@ -381,7 +375,7 @@ def _served_tables(results: Results) -> Iterator[Table]:
     yield Table("communities", caption, ("community of", "events", *map(results.name, cases)), tuple(rows))
 
 
-# --- 9 and 10: the same again
+# --- 9 and 10: how to reproduce
 
 
 def _scenarios(results: Results) -> Section:
@@ -396,7 +390,7 @@ def _scenarios(results: Results) -> Section:
 
 
 def _reproduce(results: Results) -> Section:
-    title = "How to get the same again"
+    title = "How to reproduce this"
     rows = tuple((text(key), text(value)) for key, value in results.provenance.items())
     tables = (Table("provenance", "Where this comes from.", ("what", "which"), rows),) if rows else ()
     words = "The same version, scenario and seeds give the same numbers, on any number of cores."

@@ -32,8 +32,8 @@ from serai.report.reproduction import HIT, MISSED, NEAR, Reproduction, evidence
 from serai.report.results import Case
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text, to_markdown, to_text
-from serai.report.wording import scale_of, signed_percent, three_digits
-from serai.sweep.plan import Plan, cell_id, join_plans, plan_comparison
+from serai.report.wording import signed_percent, three_digits
+from serai.sweeping.plan import Plan, cell_id, join_plans, plan_comparison
 
 _WIDTH: Final = 80
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
@@ -143,7 +143,7 @@ def anchor_table(found: Reproduction) -> Table:
     rows = []
     for anchor in ANCHORS:
         for metric in anchor.metrics:
-            scale = scale_of(metric, found.results.definitions)
+            scale = found.results.scale(metric)
             cells = [text(f"{_NAMES[anchor.protocol]} {scale.name}"), plain(anchor.value, f"{anchor.value:g}")]
             for reading in READINGS:
                 ours = _estimate(found, anchor.protocol, metric, reading, TREES.default)
@@ -165,7 +165,7 @@ def _together(found: Reproduction) -> Iterator[str]:
     for exhibit in dict.fromkeys(anchor.exhibit for anchor in ANCHORS):
         above, below = (anchor for anchor in ANCHORS if anchor.exhibit == exhibit)
         hit = [
-            f"{scale_of(metric, found.results.definitions).name} with {reading.words}"
+            f"{found.results.scale(metric).name} with {reading.words}"
             for metric in above.metrics
             for reading in READINGS
             if all(_hits(found, anchor, metric, reading) for anchor in (above, below))
@@ -208,7 +208,7 @@ def _figure_part(found: Reproduction, exhibit: Exhibit) -> Section:
 
 
 def _picture(found: Reproduction, exhibit: Exhibit, metric: str, reading: Reading) -> Picture:
-    scale = scale_of(metric, found.results.definitions)
+    scale = found.results.scale(metric)
     series = [_with_anchor(found, exhibit, metric, protocol, reading) for protocol in exhibit.protocols]
     caption = f"{scale.name.capitalize()}; {reading.words}."
     return curves(f"{exhibit.name}-{metric}-{reading.name}", series, TREES.label, scale.heading, caption)
@@ -221,7 +221,7 @@ def _with_anchor(found: Reproduction, exhibit: Exhibit, metric: str, protocol: s
 
 
 def _repair_picture(found: Reproduction, metric: str) -> Picture:
-    scale = scale_of(metric, found.results.definitions)
+    scale = found.results.scale(metric)
     labels = [f"p = {failing:g}" for failing in FAILING]
     series = []
     for failing, label in zip(FAILING, labels, strict=True):
@@ -234,7 +234,7 @@ def _repair_picture(found: Reproduction, metric: str) -> Picture:
 def figure_table(found: Reproduction, exhibit: Exhibit) -> Table:
     """The numbers of a figure, sinks at random."""
     columns = [(protocol, metric) for metric in exhibit.metrics for protocol in exhibit.protocols]
-    scales = {metric: scale_of(metric, found.results.definitions) for metric in exhibit.metrics}
+    scales = {metric: found.results.scale(metric) for metric in exhibit.metrics}
     rows = []
     for trees in TREES.values:
         cells: list[Cell] = [plain(trees, f"{trees:g}")]
@@ -252,7 +252,7 @@ def _repair_table(found: Reproduction, exhibit: Exhibit) -> Table:
         cells: list[Cell] = [plain(trees, f"{trees:g}")]
         for failing, metric in columns:
             ours = _estimate(found, "tinymq", metric, RANDOM, trees, failing)
-            cells.append(estimated(ours, scale_of(metric, found.results.definitions)))
+            cells.append(estimated(ours, found.results.scale(metric)))
         rows.append(tuple(cells))
     heads = tuple(f"p = {failing:g} {metric.replace('_', ' ')}" for failing, metric in columns)
     return Table("fig-6", "Fig. 6, ours: mean ± 95 % interval.", (TREES.label, *heads), tuple(rows))

@@ -1,26 +1,14 @@
-"""Numbers and names as people read them: units, digits, which end of a scale is the good one."""
+"""Numbers and names as people read them: units and digits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from serai.core.statistics import Estimate
+from serai.log.metrics import Metric
 
-_SHORT: Final = {
-    "delivery_ratio": "delivered",
-    "mean_delay_s": "delay",
-    "copies_per_event": "copies",
-    "lifetime_days": "lifetime",
-    "fairness_communities": "fairness over communities",
-}
 _UNITS_IN_NAMES: Final = ("_s", "_j", "_m", "_days", "_pj")
-_LESS_IS_BETTER: Final = (
-    *("delay", "hops", "copies", "transmissions", "messages", "bytes", "per_query", "per_node", "duplicates"),
-    *("energy", "imbalance", "busiest", "gini", "control", "drops", "lost", "starved"),
-)
-_MORE_IS_BETTER: Final = ("ratio", "lifetime", "fairness", "delivered")
 NOTHING: Final = "–"
 
 
@@ -37,13 +25,10 @@ class Scale(NamedTuple):
         return f"{self.name}, {self.unit}" if self.unit else self.name
 
 
-def scale_of(metric: str, definitions: Mapping[str, tuple[str, str]]) -> Scale:
-    """How a metric is shown; fractions are shown in per cent, but for indices such as Jain's."""
-    unit = definitions[metric][0] if metric in definitions else ""
-    name = _SHORT.get(metric) or _without_unit(metric).replace("_", " ")
-    if unit == "fraction" and "fairness" not in metric:
-        return Scale(name, "%", 100.0)
-    return Scale(name, "" if unit == "fraction" else unit, 1.0)
+def scale_of(metric: Metric) -> Scale:
+    """How a metric is shown; fractions are shown in per cent."""
+    name = metric.label or _without_unit(metric.name).replace("_", " ")
+    return Scale(name, "%", 100.0) if metric.unit == "fraction" else Scale(name, metric.unit, 1.0)
 
 
 def _without_unit(metric: str) -> str:
@@ -51,13 +36,6 @@ def _without_unit(metric: str) -> str:
         if metric.endswith(ending):
             return metric.removesuffix(ending)
     return metric
-
-
-def better(metric: str) -> int:
-    """1 if more of it is better, -1 if less is, 0 if neither can be said."""
-    if any(word in metric for word in _LESS_IS_BETTER):
-        return -1
-    return 1 if any(word in metric for word in _MORE_IS_BETTER) else 0
 
 
 def decimals_of(mean: float, half_width: float) -> int:

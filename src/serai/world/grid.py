@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
+from serai.world.components import connected_components
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int32]  # of sensors, subscribers, cells, communities, slots
@@ -116,7 +117,7 @@ def find_communities(grid: Grid, cells: Numbers) -> Communities:
         )
     neighbor_start = _starts(degree)
     neighbors = _list_neighbors(index, plain, neighbor_start)
-    of_sensor = _label_components(neighbor_start, neighbors)
+    of_sensor = connected_components(neighbor_start, neighbors)
     communities = int(of_sensor.max(initial=-1)) + 1
     return Communities(
         of_sensor=of_sensor,
@@ -173,28 +174,3 @@ def _list_neighbors(index: CellIndex, grid: Grid, neighbor_start: Numbers) -> Nu
                 neighbors[end[other]] = sensor
                 end[other] += 1
     return neighbors
-
-
-@kernel
-def _label_components(neighbor_start: Numbers, neighbors: Numbers) -> Numbers:
-    """The connected component of each sensor, numbered by their lowest sensor."""
-    sensors = neighbor_start.size - 1
-    of_sensor = np.full(sensors, -1, np.int32)
-    waiting = np.empty(sensors, np.int32)
-    found = 0
-    for lowest in range(sensors):
-        if of_sensor[lowest] >= 0:
-            continue
-        of_sensor[lowest] = found
-        waiting[0] = lowest
-        count = 1
-        while count > 0:
-            count -= 1
-            sensor = waiting[count]
-            for other in neighbors[neighbor_start[sensor] : neighbor_start[sensor + 1]]:
-                if of_sensor[other] < 0:
-                    of_sensor[other] = found
-                    waiting[count] = other
-                    count += 1
-        found += 1
-    return of_sensor

@@ -1,6 +1,6 @@
 """Which bundle goes to a neighbour next, and what becomes of one that arrives: DPSP's core operation, steps 2 to 5."""
 
-from serai.core.jit import step
+from serai.core.rules import step
 from serai.opportunistic import direct, prophet, spray
 from serai.opportunistic.dpsp import Standing, passes, verdict
 from serai.opportunistic.engine.state import BITS, DUPLICATE, EVICTED, LATE, NONE, REFUSED, RELAYED, Net

@@ -1,6 +1,6 @@
 """Links: opened in pairs when a contact begins, in a heap by when something is due on them."""
 
-from serai.core.jit import step
+from serai.core.rules import step
 from serai.opportunistic.engine.state import IDLE, NONE, Net
 
 

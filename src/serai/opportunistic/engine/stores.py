@@ -1,6 +1,6 @@
 """Stores: words of bits, bytes in use, and what is written down when a copy comes or goes."""
 
-from serai.core.jit import lowest_bit, step
+from serai.core.rules import lowest_bit, step
 from serai.opportunistic.engine.state import BITS, RELAYED, UNFINISHED, Net
 
 

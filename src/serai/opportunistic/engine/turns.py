@@ -1,7 +1,7 @@
 """Turns: which nodes may have something to do at an instant, in an order drawn for that instant."""
 
-from serai.core.jit import step
 from serai.core.order import key_in_slot
+from serai.core.rules import step
 from serai.opportunistic.engine.state import NONE, Net
 
 

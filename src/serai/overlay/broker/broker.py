@@ -1,4 +1,4 @@
-"""One node of TinyMQ or PUB-2-SUB+ as a pure object: it is told what happened, and says what to send.
+"""One node of a key-based overlay as a pure object: it is told what happened, and says what to send.
 
 A `Broker` has no clock, draws nothing at random and does no I/O. Whoever drives it (a simulation, a test, a live node)
 calls one of its methods when something happens, with the time where time matters, and carries out the effects it
@@ -14,14 +14,12 @@ which neighbours can be heard, and says so (`found`, `lost`).
 The rules are in docs/overlay/tinymq.md; every decision is a function of serai.overlay.tinymq.
 """
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from serai.core.content import matches
 from serai.core.errors import BadInput
-from serai.overlay.broker.configuration import Terms
+from serai.overlay.broker.configuration import NetworkConfiguration
 from serai.overlay.broker.membership import Membership
 from serai.overlay.broker.messages import (
     EVERYTHING,
@@ -32,10 +30,8 @@ from serai.overlay.broker.messages import (
     Event,
     Info,
     Join,
-    Key,
     Message,
     Notify,
-    Prefix,
     Publish,
     Query,
     Region,
@@ -43,33 +39,18 @@ from serai.overlay.broker.messages import (
     Subscribe,
     Unsubscribe,
 )
-from serai.overlay.tinymq import (
-    AS_PRINTED,
-    NEVER,
-    OTHER_TREE,
-    is_nearer,
-    is_prefix,
-    is_split,
-    preference,
-    to_beat,
-    touches,
-)
-
-HERE = -1
-"""The next hop of a string that has arrived."""
-
-NO_ROUTE = -2
-"""The next hop of a string that cannot go on."""
+from serai.overlay.broker.routes import Routes
+from serai.overlay.tinymq import AS_PRINTED, HERE, NO_ROUTE, is_prefix
 
 
 @dataclass
-class Piece:
+class Subquery:
     """A query message as it was received here, or begun here (`sender` is then the node itself)."""
 
     query: Query
     version: int
     tree: int
-    region: Region  # the strings that this node answers for, or has sent on
+    region: Region  # the rendezvous keys that this node answers for, or has sent on
     sender: int
     label: int  # the sender's
     ends_s: float
@@ -85,27 +66,19 @@ class Subscription:
     renewal_s: float  # when it will be sent anew
 
 
-class Link(NamedTuple):
-    """A neighbour that a string may go to by its key."""
-
-    neighbor: int
-    relation: int
-    key: Key
-
-
 class Broker:
     """One node of the overlay."""
 
-    def __init__(self, node: int, terms: Terms) -> None:
+    def __init__(self, node: int, configuration: NetworkConfiguration) -> None:
         self.node = node
-        self.terms = terms
-        self.membership = Membership(node, terms.roots, spanning=terms.spanning, bits=terms.bits)
-        self.pieces: dict[tuple[int, int], Piece] = {}  # by sender and label, in the order in which they came
+        self.configuration = configuration
+        self.membership = Membership(node, configuration)
+        self.routes = Routes(configuration, self.membership)
+        self.subqueries: dict[tuple[int, int], Subquery] = {}  # by sender and label, in the order in which they came
         self.subscriptions: dict[Hashable, Subscription] = {}
         self._labels = 0
-        self._labelled: dict[int, Piece] = {}  # the piece that was sent on under a label of ours
+        self._labelled: dict[int, Subquery] = {}  # the subquery that was sent on under a label of ours
         self._delivered: dict[tuple[Hashable, Hashable], float] = {}  # (query, event), and when
-        self._links: dict[int, list[Link]] = {}  # by tree, worked out when needed
 
     # ---- what happens to the node
 
@@ -115,12 +88,12 @@ class Broker:
 
     def found(self, neighbor: int) -> list[Effect]:
         """A neighbour can be heard."""
-        self._links.clear()
+        self.routes.forget()
         return self.membership.found(neighbor)
 
     def lost(self, neighbor: int) -> list[Effect]:
         """A neighbour cannot be heard any more."""
-        self._links.clear()
+        self.routes.forget()
         return self.membership.lost(neighbor)
 
     def receive(self, sender: int, message: Message, now_s: float) -> list[Effect]:
@@ -139,11 +112,11 @@ class Broker:
 
     def tick(self, now_s: float) -> list[Effect]:
         """Time has passed: look for what was lost, renew the node's own queries, forget what nobody has renewed."""
-        self._links.clear()
+        self.routes.forget()
         effects = self.membership.tick()
-        for key in [key for key, piece in self.pieces.items() if piece.ends_s <= now_s]:
+        for key in [key for key, subquery in self.subqueries.items() if subquery.ends_s <= now_s]:
             self._remove(key)
-        oldest_s = now_s - self.terms.lease_s
+        oldest_s = now_s - self.configuration.lease_s
         self._delivered = {pair: when_s for pair, when_s in self._delivered.items() if when_s > oldest_s}
         for subscription in self.subscriptions.values():
             if subscription.renewal_s <= now_s:
@@ -164,12 +137,12 @@ class Broker:
         """Ask for the query's events no more."""
         if self.subscriptions.pop(name, None) is None:
             raise BadInput(f"query {name!r}: node {self.node} has not asked it")
-        own = [key for key, piece in self.pieces.items() if key[0] == self.node and piece.query.name == name]
+        own = [key for key, subquery in self.subqueries.items() if key[0] == self.node and subquery.query.name == name]
         return [effect for key in own for effect in self._forget(*key)]
 
     def publish(self, event: Event, now_s: float) -> list[Effect]:
         """Tell the event to all who asked for it."""
-        trees = self._trees(self.terms.settings.event_trees)
+        trees = self._trees(self.configuration.settings.event_trees)
         if not trees:  # the node has lost its key
             return [Drop(Publish(event, NO_ROUTE, ()), "no-route")]
         return [effect for tree in trees for effect in self._forward(Publish(event, tree, ()), now_s)]
@@ -178,12 +151,12 @@ class Broker:
         own = self.membership.own_tree()
         if which == "own":
             return [] if own is None else [own]
-        return list(range(len(self.terms.roots)))
+        return list(range(len(self.configuration.roots)))
 
     # ---- III.B: trees
 
     def _receive_state(self, sender: int, message: Info | Join | Assign, now_s: float) -> list[Effect]:
-        self._links.clear()
+        self.routes.forget()
         match message:
             case Info():
                 return self.membership.heard(sender, message)
@@ -195,87 +168,79 @@ class Broker:
                 return effects + self._hand_off(sender, tree, now_s) if is_new else effects
 
     def _hand_off(self, child: int, tree: int, now_s: float) -> list[Effect]:
-        """Send a new child the strings that are its from now on. (The paper forgets them, and prints nothing.)"""
-        if child not in self.membership.children[tree] or self.terms.routing == AS_PRINTED:
+        """Send a new child the rendezvous keys that are its own from now on. (The paper forgets them.)"""
+        if child not in self.membership.children[tree] or self.routes.routing == AS_PRINTED:
             return []
         key = self.membership.key_of(child, tree)
+        assert key is not None, "a child has a key"
         effects: list[Effect] = []
-        for piece in self.pieces.values():
-            if piece.tree == tree and key is not None and (region := self._under(piece, key)):
-                effects.append(self._send_on(piece, child, region, now_s))
+        for subquery in self.subqueries.values():
+            if subquery.tree == tree and (region := self.routes.under(subquery.query, subquery.region, key)):
+                effects.append(self._send_on(subquery, child, region, now_s))
         return effects
-
-    def _under(self, piece: Piece, key: Key) -> Region:
-        """The strings of the piece that the key begins."""
-        if key.length > self.terms.bits:
-            return ()
-        prefix, bits = Prefix(key.head, key.length), self.terms.bits
-        inner = [part for part in piece.region if key.length <= part.length and is_prefix(*prefix, part.head, bits)]
-        outer = [prefix for part in piece.region if part.length < key.length and is_prefix(*part, key.head, bits)]
-        return tuple(part for part in outer + inner if self._touches(piece.query, part))
 
     # ---- III.D: queries
 
     def _send_out(self, subscription: Subscription, now_s: float) -> list[Effect]:
-        subscription.renewal_s = now_s + self.terms.renewal_s
+        subscription.renewal_s = now_s + self.configuration.renewal_s
         effects: list[Effect] = []
-        for tree in self._trees(self.terms.settings.query_trees):
+        for tree in self._trees(self.configuration.settings.query_trees):
             self._labels += 1
             query, version = subscription.query, subscription.version
-            message = Subscribe(query, version, tree, EVERYTHING, self._labels, self.terms.lease_s)
+            message = Subscribe(query, version, tree, EVERYTHING, self._labels, self.configuration.lease_s)
             effects += self._accept(self.node, message, now_s)
         return effects
 
     def _accept(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
-        """Take in a piece, and send its strings on to where they belong."""
-        if self.terms.routing == AS_PRINTED:
+        """Take in a subquery, and send its rendezvous keys on to where they belong."""
+        if self.routes.routing == AS_PRINTED:
             return self._accept_as_printed(sender, message, now_s)
-        piece = self._keep(sender, message, now_s)
-        hops = self.next_hops(piece.query, piece.tree, piece.region)
+        subquery = self._keep(sender, message, now_s)
+        hops = self.routes.next_hops(subquery.query, subquery.tree, subquery.region)
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in hops else []
-        return lost + [self._send_on(piece, hop, tuple(hops[hop]), now_s) for hop in sorted(hops) if hop >= 0]
+        return lost + [self._send_on(subquery, hop, tuple(hops[hop]), now_s) for hop in sorted(hops) if hop >= 0]
 
     def _accept_as_printed(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
         """Algorithm 3.1 to the letter: the query is never cut, and stored only where nothing of it goes elsewhere."""
         key = message.query.name, message.version, message.tree
-        if any((piece.query.name, piece.version, piece.tree) == key for piece in self.pieces.values()):
+        if any((subquery.query.name, subquery.version, subquery.tree) == key for subquery in self.subqueries.values()):
             return []  # line 3
-        piece = self._keep(sender, message, now_s)
-        hops = self.next_hops(piece.query, piece.tree, EVERYTHING)
-        children = set(self.membership.children[piece.tree])
-        elsewhere = hops.keys() - children - {HERE}  # lines 8-16: some string does not begin with the node's key
+        subquery = self._keep(sender, message, now_s)
+        hops = self.routes.next_hops(subquery.query, subquery.tree, EVERYTHING)
+        children = set(self.membership.children[subquery.tree])
+        elsewhere = hops.keys() - children - {HERE}  # lines 8-16: a rendezvous key that the node's does not begin
         if elsewhere or HERE not in hops:
-            piece.region = ()
+            subquery.region = ()
         receivers = elsewhere or children
         lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in receivers else []
-        return lost + [self._send_on(piece, hop, EVERYTHING, now_s) for hop in sorted(receivers) if hop >= 0]
+        return lost + [self._send_on(subquery, hop, EVERYTHING, now_s) for hop in sorted(receivers) if hop >= 0]
 
-    def _keep(self, sender: int, message: Subscribe, now_s: float) -> Piece:
+    def _keep(self, sender: int, message: Subscribe, now_s: float) -> Subquery:
         query, version, tree, region = message.query, message.version, message.tree, message.region
-        piece = Piece(query, version, tree, region, sender, message.label, now_s + message.lease_s)
-        self.pieces[sender, message.label] = piece
-        return piece
+        subquery = Subquery(query, version, tree, region, sender, message.label, now_s + message.lease_s)
+        self.subqueries[sender, message.label] = subquery
+        return subquery
 
-    def _send_on(self, piece: Piece, to: int, region: Region, now_s: float) -> Send:
+    def _send_on(self, subquery: Subquery, to: int, region: Region, now_s: float) -> Send:
         self._labels += 1
-        self._labelled[self._labels] = piece
-        piece.onward.append((to, self._labels))
-        lease_s = piece.ends_s - now_s
-        return Send(to, Subscribe(piece.query, piece.version, piece.tree, region, self._labels, lease_s))
+        self._labelled[self._labels] = subquery
+        subquery.onward.append((to, self._labels))
+        lease_s = subquery.ends_s - now_s
+        return Send(to, Subscribe(subquery.query, subquery.version, subquery.tree, region, self._labels, lease_s))
 
     def _forget(self, sender: int, label: int) -> list[Effect]:
-        """Remove a piece here and wherever it was sent on to."""
-        piece = self._remove((sender, label))
-        if piece is None:
+        """Remove a subquery here and wherever it was sent on to."""
+        subquery = self._remove((sender, label))
+        if subquery is None:
             return []
-        return [Send(to, Unsubscribe(label)) for to, label in piece.onward if to in self.membership.neighbors]
+        return [Send(to, Unsubscribe(label)) for to, label in subquery.onward if to in self.membership.neighbors]
 
-    def _remove(self, key: tuple[int, int]) -> Piece | None:
-        piece = self.pieces.pop(key, None)
-        if piece is not None:
-            for _, label in piece.onward:
+    def _remove(self, key: tuple[int, int]) -> Subquery | None:
+        subquery = self.subqueries.pop(key, None)
+        if subquery is not None:
+            for _, label in subquery.onward:
                 del self._labelled[label]
-        return piece
+        return subquery
 
     # ---- III.D: events
 
@@ -283,7 +248,7 @@ class Broker:
         """Algorithm 3.2: send the event on, or match it here."""
         if self.node in message.path:
             return [Drop(message, "loop")]
-        hop = self.next_hop(message.tree, message.event.string)
+        hop = self.routes.next_hop(message.tree, message.event.rendezvous_key)
         if hop == HERE:
             return self._match(message.event, message.tree, now_s)
         if hop == NO_ROUTE:
@@ -291,100 +256,32 @@ class Broker:
         return [Send(hop, Publish(message.event, message.tree, (*message.path, self.node)))]
 
     def _match(self, event: Event, tree: int, now_s: float) -> list[Effect]:
-        """Notify each query that matches, along the piece of it that came last."""
-        found: dict[Hashable, Piece] = {}
-        for piece in self.pieces.values():
-            if piece.tree == tree and self._holds(piece.region, event.string):
-                found[piece.query.name] = piece
-        wanted = [piece for piece in found.values() if matches(event.values, piece.query.low, piece.query.high)]
-        return [effect for piece in wanted for effect in self._notify(piece, event, now_s)]
+        """Notify each query that matches, along the subquery of it that came last."""
+        found: dict[Hashable, Subquery] = {}
+        for subquery in self.subqueries.values():
+            if subquery.tree == tree and self._holds(subquery.region, event.rendezvous_key):
+                found[subquery.query.name] = subquery
+        effects: list[Effect] = []
+        for subquery in found.values():
+            if matches(event.values, subquery.query.low, subquery.query.high):
+                effects += self._notify(subquery, event, now_s)
+        return effects
 
-    def _notify(self, piece: Piece, event: Event, now_s: float) -> list[Effect]:
-        """One step back along a piece; at its beginning the event is delivered."""
-        message = Notify(event, piece.label)
-        if piece.sender != self.node:
-            is_there = piece.sender in self.membership.neighbors
-            return [Send(piece.sender, message) if is_there else Drop(message, "broken-path")]
-        pair = piece.query.name, event.name
+    def _holds(self, region: Region, rendezvous_key: int) -> bool:
+        return any(is_prefix(*prefix, rendezvous_key, self.configuration.bits) for prefix in region)
+
+    def _notify(self, subquery: Subquery, event: Event, now_s: float) -> list[Effect]:
+        """One step back along a subquery; at its beginning the event is delivered."""
+        message = Notify(event, subquery.label)
+        if subquery.sender != self.node:
+            is_there = subquery.sender in self.membership.neighbors
+            return [Send(subquery.sender, message) if is_there else Drop(message, "broken-path")]
+        pair = subquery.query.name, event.name
         if pair in self._delivered:
             return [Drop(message, "duplicate")]
         self._delivered[pair] = now_s
-        return [Deliver(event, piece.query)]
+        return [Deliver(event, subquery.query)]
 
     def _pass_back(self, event: Event, label: int, now_s: float) -> list[Effect]:
-        piece = self._labelled.get(label)
-        return [Drop(Notify(event, label), "broken-path")] if piece is None else self._notify(piece, event, now_s)
-
-    # ---- III.D: where strings go
-
-    def next_hop(self, tree: int, string: int) -> int:
-        """Where a string for a tree goes from here: to a neighbour, `HERE`, or (`NO_ROUTE`) nowhere."""
-        own, bits, routing = self.membership.keys[tree], self.terms.bits, self.terms.routing
-        if own is None:
-            return self._nearest(tree)
-        beat = to_beat(routing, *own, self.membership.parent_length(tree), string, bits)
-        most, hop = NEVER, HERE
-        for neighbor, relation, key in self._links_in(tree):
-            liking = preference(routing, relation, beat, *key, string, bits)
-            if liking > most:
-                most, hop = liking, neighbor
-        return hop
-
-    def _nearest(self, tree: int) -> int:
-        """The neighbour on the way to a tree that the node does not stand in."""
-        best, hop = self.membership.hops[tree], NO_ROUTE
-        for neighbor, info in sorted(self.membership.neighbors.items()):
-            if is_nearer(info.hops[tree], best):
-                best, hop = info.hops[tree], neighbor
-        return hop
-
-    def _links_in(self, tree: int) -> list[Link]:
-        """The neighbours whose keys count in a tree, by number; as printed those of other trees, too."""
-        if tree not in self._links:
-            self._links[tree] = [
-                link for neighbor in sorted(self.membership.neighbors) for link in self._link(neighbor, tree)
-            ]
-        return self._links[tree]
-
-    def _link(self, neighbor: int, tree: int) -> Iterator[Link]:
-        relation = self.membership.relation(neighbor, tree)
-        if relation != OTHER_TREE:
-            keys: Sequence[Key | None] = [self.membership.key_of(neighbor, tree)]
-        elif self.terms.routing == AS_PRINTED:
-            keys = self.membership.neighbors[neighbor].keys
-        else:
-            keys = []
-        yield from (Link(neighbor, relation, key) for key in keys if key is not None)
-
-    def next_hops(self, query: Query, tree: int, region: Region) -> dict[int, list[Prefix]]:
-        """The strings of the query in the region, by where they go."""
-        if self.membership.keys[tree] is None:
-            return {self._nearest(tree): list(region)}
-        hops: dict[int, list[Prefix]] = defaultdict(list)
-        for prefix in region:
-            for hop, part in self._parted(query, tree, prefix):
-                hops[hop].append(part)
-        return hops
-
-    def _parted(self, query: Query, tree: int, prefix: Prefix) -> Iterator[tuple[int, Prefix]]:
-        """The strings of the query under a prefix, parted until each part goes one way."""
-        if not self._touches(query, prefix):
-            return
-        if self._goes_two_ways(tree, prefix):
-            length = prefix.length + 1
-            yield from self._parted(query, tree, Prefix(prefix.head, length))
-            yield from self._parted(query, tree, Prefix(prefix.head | 1 << (self.terms.bits - length), length))
-        else:
-            yield self.next_hop(tree, prefix.head), prefix
-
-    def _goes_two_ways(self, tree: int, prefix: Prefix) -> bool:
-        own, bits = self.membership.keys[tree], self.terms.bits
-        keys = [own, *(link.key for link in self._links_in(tree))]
-        return any(key is not None and is_split(key.head, key.length, *prefix, bits) for key in keys)
-
-    def _touches(self, query: Query, prefix: Prefix) -> bool:
-        each = self.terms.settings.attribute_bits
-        return touches(query.first, query.last, *prefix, self.terms.mapping, each)
-
-    def _holds(self, region: Region, string: int) -> bool:
-        return any(is_prefix(*prefix, string, self.terms.bits) for prefix in region)
+        subquery = self._labelled.get(label)
+        return [Drop(Notify(event, label), "broken-path")] if subquery is None else self._notify(subquery, event, now_s)

@@ -1,26 +1,23 @@
-"""What the nodes of an overlay have agreed on before they begin; and so, what the strings of events and queries are."""
+"""What the nodes of an overlay have agreed on before they begin; and so, what events and queries look like to them."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from serai.core.content import Attribute
 from serai.core.errors import BadInput
-from serai.overlay import pub2sub, tinymq
 from serai.overlay.broker.messages import Event, Query
-from serai.overlay.tinymq import MAPPINGS, MOST_BITS, ROUTINGS, TREE_EDGES, cell_box, cells_of, strings_of
+from serai.overlay.tinymq import MAPPINGS, MOST_BITS, OverlaySettings, cell_of, cells_touched, rendezvous_key_of
 
 
 @dataclass(frozen=True)
-class Terms:
+class NetworkConfiguration:
     """What all nodes of a network have agreed on beforehand."""
 
     roots: tuple[int, ...]
     attributes: tuple[Attribute, ...]
-    settings: tinymq.Settings | pub2sub.Settings
+    settings: OverlaySettings
     lease_s: float = 3600.0
-    """A piece of a query that has not been renewed for so long is forgotten."""
+    """A subquery of a query that has not been renewed for so long is forgotten."""
     renewal_s: float = 1200.0
     """A subscriber sends its queries anew after so long."""
 
@@ -28,49 +25,41 @@ class Terms:
         if self.bits > MOST_BITS:
             each = self.settings.attribute_bits
             raise BadInput(
-                f"attribute_bits: {len(self.attributes)} attributes of {each} bits make strings of {self.bits} bits;"
-                f" at most {MOST_BITS}, so at most {MOST_BITS // len(self.attributes)} bits an attribute"
+                f"attribute_bits: {len(self.attributes)} attributes of {each} bits make rendezvous keys of {self.bits}"
+                f" bits; at most {MOST_BITS}, so at most {MOST_BITS // len(self.attributes)} bits an attribute"
             )
 
     @property
     def bits(self) -> int:
-        """How long a string is."""
+        """How long a rendezvous key is."""
         return len(self.attributes) * self.settings.attribute_bits
 
     @property
-    def spanning(self) -> bool:
-        """Whether each tree spans every node (PUB-2-SUB+), or every node stands in one tree (TinyMQ)."""
-        return isinstance(self.settings, pub2sub.Settings)
-
-    @property
-    def routing(self) -> int:
-        """How a string finds its way within a tree."""
-        return TREE_EDGES if isinstance(self.settings, pub2sub.Settings) else ROUTINGS.index(self.settings.routing)
-
-    @property
     def mapping(self) -> int:
-        """How the attributes' bits make a string."""
+        """How the attributes' bits make a rendezvous key."""
         return MAPPINGS.index(self.settings.mapping)
 
     def event(self, name: Hashable, values: Sequence[float]) -> Event:
         """The event with these values."""
-        row = np.asarray(values, np.float64)
-        cells = cells_of(row, *self._domains(), self.settings.attribute_bits)
-        return Event(name, row, int(strings_of(cells, self.mapping, self.settings.attribute_bits)))
+        row = tuple(map(float, values))
+        bits = self.settings.attribute_bits
+        cells = [cell_of(value, *domain, bits) for value, domain in zip(row, self._domains(), strict=True)]
+        return Event(name, row, rendezvous_key_of(cells, self.mapping, bits))
 
     def query(self, name: Hashable, low: Sequence[float], high: Sequence[float]) -> Query:
         """The query for events whose values lie in low .. high, bounds included."""
-        least, most = np.asarray(low, np.float64), np.asarray(high, np.float64)
-        first, last = cell_box(least, most, *self._domains(), self.settings.attribute_bits)
-        for number in np.flatnonzero(first > last):
-            domain = self.attributes[number]
-            raise BadInput(
-                f"query {name!r}: {least[number]:g} .. {most[number]:g} holds no value of {domain.name},"
-                f" which lies in {domain.low:g} .. {domain.high:g}"
-            )
-        return Query(name, least, most, first, last)
+        bits, first, last = self.settings.attribute_bits, [], []
+        for least, most, attribute, domain in zip(low, high, self.attributes, self._domains(), strict=True):
+            ends = cells_touched(float(least), float(most), *domain, bits)
+            if ends[0] > ends[1]:
+                raise BadInput(
+                    f"query {name!r}: {least:g} .. {most:g} holds no value of {attribute.name},"
+                    f" which lies in {attribute.low:g} .. {attribute.high:g}"
+                )
+            first.append(ends[0])
+            last.append(ends[1])
+        return Query(name, tuple(map(float, low)), tuple(map(float, high)), tuple(first), tuple(last))
 
-    def _domains(self) -> tuple[tinymq.Floats, tinymq.Floats, tinymq.Flags]:
-        low, high = ([getattr(attribute, end) for attribute in self.attributes] for end in ("low", "high"))
-        whole = [attribute.kind == "integer" for attribute in self.attributes]
-        return np.array(low, np.float64), np.array(high, np.float64), np.array(whole, np.bool_)
+    def _domains(self) -> list[tuple[float, float, bool]]:
+        """Low, high and whether it is an integer, of each attribute."""
+        return [(float(each.low), float(each.high), each.kind == "integer") for each in self.attributes]

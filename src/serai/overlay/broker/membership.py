@@ -1,23 +1,27 @@
 """TinyMQ III.B, one node of it: which trees it stands in, its neighbours' states, and its distances to the roots.
 
 A node without a key asks the first neighbour it hears of that has one; that neighbour gives the key. What was lost with
-a dead node is mended in two steps, so that nobody mends it with what is about to be lost as well: a node whose way to a
-root, or whose key, hung on the dead forgets it at once and says so, and its neighbours do likewise; only with the next
-`tick` does it look for another. Ticks must be far enough apart for that wave to end.
+a dead node is mended in two steps, so that nobody mends it with what is about to be lost as well: a node whose path to
+a root, or whose key, hung on the dead forgets it at once and says so, and its neighbours do likewise; only with the
+next `tick` does it look for another. Ticks must be far enough apart for that wave to end.
 """
 
+from serai.overlay.broker.configuration import NetworkConfiguration
 from serai.overlay.broker.messages import FAR, Assign, Effect, Info, Join, Key, Send
-from serai.overlay.tinymq import CHILD, OTHER_TREE, PARENT, SAME_TREE, head_of_child, own_tree
+from serai.overlay.tinymq import CHILD, OTHER_TREE, PARENT, SAME_TREE, head_of_child
 
 
 class Membership:
     """What one node knows of the trees."""
 
-    def __init__(self, node: int, roots: tuple[int, ...], *, spanning: bool, bits: int) -> None:
+    def __init__(self, node: int, configuration: NetworkConfiguration) -> None:
+        roots, settings = configuration.roots, configuration.settings
         self.node = node
-        self.bits = bits
+        self.bits = configuration.bits
         trees = range(len(roots))
-        self.layers = [[tree] for tree in trees] if spanning else [list(trees)]  # a node has one key in each layer
+        self.layers = settings.layers(len(roots))  # a node has one key in each layer
+        self._own_layer = self.layers[settings.own_layer(node, len(self.layers))]
+        self._layer_of = {tree: layer for layer, members in enumerate(self.layers) for tree in members}
         self.keys: list[Key | None] = [Key(0, 0, 0) if roots[tree] == node else None for tree in trees]
         self.parents: list[int | None] = [None for _ in trees]
         self.children: list[dict[int, int]] = [{} for _ in trees]  # which child each is: 1, 2, ..
@@ -26,7 +30,7 @@ class Membership:
         self._parent_keys: list[Key | None] = [None for _ in trees]  # what the node's own key was made from
         self._asked: list[int | None] = [None for _ in self.layers]
         self._without_key: set[int] = set()  # layers in which it waits for the next tick, having lost its key
-        self._without_way: set[int] = set()  # trees to which it waits for the next tick, having lost the way
+        self._without_path: set[int] = set()  # trees to which it waits for the next tick, having lost the path
 
     # ---- what others ask
 
@@ -55,10 +59,7 @@ class Membership:
 
     def own_tree(self) -> int | None:
         """The tree that is its own, if it has a key there."""
-        if len(self.layers) > 1:
-            tree = own_tree(self.node, len(self.keys))
-            return tree if self.keys[tree] is not None else None
-        return next((tree for tree, key in enumerate(self.keys) if key is not None), None)
+        return next((tree for tree in self._own_layer if self.keys[tree] is not None), None)
 
     # ---- what happens
 
@@ -103,7 +104,7 @@ class Membership:
 
     def assigned(self, sender: int, tree: int, key: Key) -> list[Effect]:
         """The neighbour that was asked has given a key."""
-        layer = self._layer_of(tree)
+        layer = self._layer_of[tree]
         if self._asked[layer] != sender:
             return []
         self._asked[layer] = None
@@ -114,7 +115,7 @@ class Membership:
     def tick(self) -> list[Effect]:
         """What was lost may be looked for again."""
         before = self.info()
-        self._without_way.clear()
+        self._without_path.clear()
         self._without_key.clear()
         self._measure()
         return self._told_since(before) + self._seek()
@@ -132,9 +133,6 @@ class Membership:
                 if nth is not None and has_key and info.keys[tree] != self._key_of_child(tree, nth):
                     del self.children[tree][sender]
 
-    def _layer_of(self, tree: int) -> int:
-        return tree if len(self.layers) > 1 else 0
-
     def _key_of_child(self, tree: int, nth: int) -> Key:
         own = self.keys[tree]
         assert own is not None, "only a node with a key has children"
@@ -143,19 +141,19 @@ class Membership:
     def _lose_key(self, tree: int) -> None:
         self.keys[tree] = self.parents[tree] = self._parent_keys[tree] = None
         self.children[tree].clear()
-        self._without_key.add(self._layer_of(tree))
+        self._without_key.add(self._layer_of[tree])
 
     def _measure(self) -> None:
         """Distances (III.B 1): a shorter one is taken over; one that no neighbour accounts for is forgotten."""
         for tree, hops in enumerate(self.hops):
-            if hops == 0 or tree in self._without_way:
+            if hops == 0 or tree in self._without_path:
                 continue
             nearest = min((info.hops[tree] for info in self.neighbors.values()), default=FAR)
             if nearest + 1 < hops:
                 self.hops[tree] = nearest + 1
             elif hops != FAR and nearest + 1 > hops:
                 self.hops[tree] = FAR
-                self._without_way.add(tree)
+                self._without_path.add(tree)
 
     def _seek(self) -> list[Effect]:
         """Ask to be the child of the neighbour with the lowest number that has a key."""

@@ -4,9 +4,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 FAR = 2**31 - 1
 """The distance to a root that cannot be reached."""
 
@@ -20,14 +17,14 @@ class Key(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """All strings that begin with the first `length` bits of `head`; the other bits of it are zero."""
+    """All rendezvous keys that begin with the first `length` bits of `head`; the other bits of it are zero."""
 
     head: int
     length: int
 
 
 Region = tuple[Prefix, ...]
-"""The strings that begin with one of these; none of the prefixes begins another."""
+"""The rendezvous keys that begin with one of these; none of the prefixes begins another."""
 
 EVERYTHING: Region = (Prefix(0, 0),)
 
@@ -37,19 +34,19 @@ class Query:
     """What a subscriber asks for: a box of values, and the box of cells that it touches."""
 
     name: Hashable
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """What a publisher has to say: a value for each attribute, and the string that they make."""
+    """What a publisher has to say: a value for each attribute, and the rendezvous key that they make."""
 
     name: Hashable
-    values: NDArray[np.float64]
-    string: int
+    values: tuple[float, ...]
+    rendezvous_key: int
 
 
 # ---- messages
@@ -80,10 +77,10 @@ class Assign:
 
 @dataclass(frozen=True)
 class Subscribe:
-    """Algorithm 3.1: these strings of a query, on their way to their rendezvous in a tree.
+    """Algorithm 3.1: these rendezvous keys of a query, on their way to their rendezvous in a tree.
 
-    From now on sender and receiver know this piece of the query by the sender's `label`. The `version` says how often
-    the query was renewed. The sender itself remembers the piece for another `lease_s`, and the receiver no longer.
+    From now on sender and receiver know this subquery by the sender's `label`. The `version` says how often the query
+    was renewed. The sender itself remembers the subquery for another `lease_s`, and the receiver no longer.
     """
 
     query: Query
@@ -96,7 +93,7 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class Unsubscribe:
-    """Forget the piece that I gave this label."""
+    """Forget the subquery that I gave this label."""
 
     label: int
 
@@ -112,7 +109,7 @@ class Publish:
 
 @dataclass(frozen=True)
 class Notify:
-    """An event that matches, on its way back along the piece that you gave this label."""
+    """An event that matches, on its way back along the subquery that you gave this label."""
 
     event: Event
     label: int

@@ -1,6 +1,10 @@
-"""Events meet queries at their rendezvous, and notifications go back the way the query came: many at once.
+"""Events meet queries at their rendezvous, and notifications go back along the query's path: many at once.
 
 The fast twin of what the brokers (serai.overlay.broker.broker) do with an event that has arrived.
+
+A notification has no address. It follows the subquery that brought the query to the rendezvous back to the node that
+sent it, from there the subquery that this one is part of, and so on to the subscriber. Many notifications share these
+steps, so they are counted for each subquery, not walked one by one.
 """
 
 from typing import NamedTuple
@@ -10,16 +14,18 @@ from numpy.typing import NDArray
 
 from serai.core.content import matches
 from serai.core.jit import kernel, step
-from serai.overlay.engine.graph import Numbers, Places
-from serai.overlay.engine.state import NONE, Pieces, longer
-from serai.overlay.tinymq import Floats, Strings, is_prefix
+from serai.overlay.engine.graph import Floats, Numbers, Places
+from serai.overlay.engine.keys import RendezvousKeys
+from serai.overlay.engine.state import NONE, longer
+from serai.overlay.engine.subqueries import Subqueries
+from serai.overlay.tinymq import is_prefix
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
 class Held(NamedTuple):
-    """The pieces that each node looks at when an event arrives: of[start[x] : start[x + 1]], in order of arrival."""
+    """The subqueries that node x looks at when an event arrives: of[start[x] : start[x + 1]], in order of arrival."""
 
     start: Places
     of: Places
@@ -41,23 +47,26 @@ class Boxes(NamedTuple):
     high: Floats
 
 
-def held_by_nodes(pieces: Pieces, held: Flags, nodes: int) -> Held:
-    """Which of the `held` pieces lie at which node."""
+def held_by_nodes(subqueries: Subqueries, held: Flags, nodes: int) -> Held:
+    """Which of the `held` subqueries lie at which node."""
     which = np.flatnonzero(held)
     start = np.zeros(nodes + 1, np.int64)
-    np.cumsum(np.bincount(pieces.node[which], minlength=nodes), out=start[1:])
-    return Held(start, which[np.argsort(pieces.node[which], kind="stable")])
+    np.cumsum(np.bincount(subqueries.node[which], minlength=nodes), out=start[1:])
+    return Held(start, which[np.argsort(subqueries.node[which], kind="stable")])
 
 
 @kernel
 def match_arrivals(
-    arrivals: Arrivals, string: Strings, values: Floats, boxes: Boxes, pieces: Pieces, held: Held, bits: int
+    arrivals: Arrivals, rendezvous_key: RendezvousKeys, values: Floats, boxes: Boxes, subqueries: Subqueries,
+    held: Held, bits: int,
 ) -> tuple[Places, Places]:  # fmt: skip
-    """All pairs of an arrival and the piece along which its event is sent back, in the order of the arrivals.
+    """All pairs of an arrival and the subquery along which its event is sent back, in the order of the arrivals.
 
-    Of several pieces of a query that hold the event's string the one that came last is used.
+    Of several subqueries of a query that hold the event's rendezvous key the one that came last is used: after a repair
+    or a renewal the older ones may lead over nodes that are gone. `chosen` finds the pair to overwrite without a
+    search; it is never cleared, so a pair of an earlier arrival has to be told from one of this arrival.
     """
-    found_arrival, found_piece = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    found_arrival, found_subquery = np.empty(1024, np.int64), np.empty(1024, np.int64)
     chosen = np.full(len(boxes.low), NONE, np.int64)  # [query] the last pair found for it
     count = 0
     for arrival in range(len(arrivals.event)):
@@ -65,62 +74,68 @@ def match_arrivals(
         if node == NONE:
             continue
         for place in range(held.start[node], held.start[node + 1]):
-            piece = held.of[place]
-            query = pieces.query[piece]
-            if pieces.tree[piece] != arrivals.tree[arrival]:
+            subquery = held.of[place]
+            query = subqueries.query[subquery]
+            if subqueries.tree[subquery] != arrivals.tree[arrival]:
                 continue
             if not matches(values[event], boxes.low[query], boxes.high[query]):
                 continue
-            if not holds(pieces, piece, string[event], bits):
+            if not holds(subqueries, subquery, rendezvous_key[event], bits):
                 continue
             before = chosen[query]
             if before != NONE and found_arrival[before] == arrival:
-                found_piece[before] = piece
+                found_subquery[before] = subquery
                 continue
             if count == len(found_arrival):
-                found_arrival, found_piece = longer(found_arrival, 2 * count), longer(found_piece, 2 * count)
-            found_arrival[count], found_piece[count] = arrival, piece
+                found_arrival, found_subquery = longer(found_arrival, 2 * count), longer(found_subquery, 2 * count)
+            found_arrival[count], found_subquery[count] = arrival, subquery
             chosen[query] = count
             count += 1
-    return found_arrival[:count].copy(), found_piece[:count].copy()
+    return found_arrival[:count].copy(), found_subquery[:count].copy()
 
 
 @step
-def holds(pieces: Pieces, piece: int, string: int, bits: int) -> bool:
-    """Whether the string is one of those that the piece stands for."""
-    for place in range(pieces.region_start[piece], pieces.region_start[piece + 1]):
-        if is_prefix(pieces.regions.prefix[place], pieces.regions.length[place], string, bits):
+def holds(subqueries: Subqueries, subquery: int, rendezvous_key: int, bits: int) -> bool:
+    """Whether the rendezvous key is one of those that the subquery stands for."""
+    for place in range(subqueries.region_start[subquery], subqueries.region_start[subquery + 1]):
+        if is_prefix(subqueries.regions.prefix[place], subqueries.regions.length[place], rendezvous_key, bits):
             return True
     return False
 
 
 @kernel
-def unbroken(pieces: Pieces, alive: Flags) -> Flags:
-    """Whether a notification along each piece reaches the subscriber: all nodes on its way are alive."""
-    whole = np.empty(len(pieces.node), np.bool_)
-    for piece in range(len(pieces.node)):
-        back = pieces.back[piece]
-        whole[piece] = alive[pieces.node[piece]] and (back == NONE or whole[back])
+def unbroken(subqueries: Subqueries, alive: Flags) -> Flags:
+    """Whether a notification along each subquery reaches the subscriber: all nodes on its path are alive.
+
+    From the first to the last: what a subquery is part of stands before it, and has been decided.
+    """
+    whole = np.empty(len(subqueries.node), np.bool_)
+    for subquery in range(len(subqueries.node)):
+        back = subqueries.back[subquery]
+        whole[subquery] = alive[subqueries.node[subquery]] and (back == NONE or whole[back])
     return whole
 
 
 @kernel
-def send_back(pieces: Pieces, notifications: Counts, alive: Flags, aware: bool, sent: Counts, received: Counts) -> int:
-    """Send so many notifications back along each piece, hop by hop; how many transmissions that takes.
+def send_back(
+    subqueries: Subqueries, notifications: Counts, alive: Flags, aware: bool, sent: Counts, received: Counts
+) -> int:
+    """Send so many notifications back along each subquery, hop by hop; how many transmissions that takes.
 
-    Adds to the messages that each node sent and received. A dead node ends the way; whoever is `aware` that its
-    next hop is dead does not send.
+    Adds to the messages that each node sent and received. A dead node ends the path; whoever is `aware` that its next
+    hop is dead does not send. From the last to the first: when a subquery is looked at, all notifications that pass
+    through it have been added up, because what is part of it stands behind it.
     """
     passing, transmissions = notifications.copy(), 0
-    for piece in range(len(passing) - 1, -1, -1):  # a piece comes after the one it was part of
-        back = pieces.back[piece]
-        if passing[piece] == 0 or back == NONE or not alive[pieces.node[piece]]:
+    for subquery in range(len(passing) - 1, -1, -1):
+        back = subqueries.back[subquery]
+        if passing[subquery] == 0 or back == NONE or not alive[subqueries.node[subquery]]:
             continue
-        reaches = alive[pieces.node[back]]
+        reaches = alive[subqueries.node[back]]
         if reaches:
-            received[pieces.node[back]] += passing[piece]
-            passing[back] += passing[piece]
+            received[subqueries.node[back]] += passing[subquery]
+            passing[back] += passing[subquery]
         if reaches or not aware:
-            sent[pieces.node[piece]] += passing[piece]
-            transmissions += passing[piece]
+            sent[subqueries.node[subquery]] += passing[subquery]
+            transmissions += passing[subquery]
     return transmissions

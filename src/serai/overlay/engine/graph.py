@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
+from serai.world.components import connected_components
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int32]  # of nodes, trees, hops
@@ -201,39 +202,14 @@ def _bad_file(path: Path, problems: Sequence[str]) -> BadInput:
 # ---- connectivity and distance
 
 
-@kernel
-def components(graph: Graph) -> Numbers:
-    """The connected component of each node, numbered by their lowest node."""
-    nodes = len(graph.start) - 1
-    of_node = np.full(nodes, -1, np.int32)
-    waiting = np.empty(nodes, np.int32)
-    found = 0
-    for lowest in range(nodes):
-        if of_node[lowest] >= 0:
-            continue
-        of_node[lowest] = found
-        waiting[0] = lowest
-        count = 1
-        while count > 0:
-            count -= 1
-            node = waiting[count]
-            for other in graph.neighbors[graph.start[node] : graph.start[node + 1]]:
-                if of_node[other] < 0:
-                    of_node[other] = found
-                    waiting[count] = other
-                    count += 1
-        found += 1
-    return of_node
-
-
 def is_connected(graph: Graph) -> bool:
     """Whether every node can reach every other."""
-    return not components(graph).any()
+    return not connected_components(graph.start, graph.neighbors).any()
 
 
 def largest_component(graph: Graph) -> NDArray[np.int64]:
     """The nodes of the largest component, ascending (of several: the one with the lowest node)."""
-    of_node = components(graph)
+    of_node = connected_components(graph.start, graph.neighbors)
     return np.flatnonzero(of_node == np.bincount(of_node).argmax())
 
 
@@ -249,7 +225,7 @@ def subgraph(graph: Graph, kept: NDArray[np.int64]) -> Graph:
 
 def check_connected(graph: Graph, names: Sequence[str], source: str) -> None:
     """Refuse a network in parts, naming them."""
-    of_node = components(graph)
+    of_node = connected_components(graph.start, graph.neighbors)
     count = int(of_node.max(initial=-1)) + 1
     if count <= 1:
         return

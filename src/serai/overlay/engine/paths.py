@@ -1,4 +1,4 @@
-"""The shortest ways between many pairs of nodes: 64 breadth-first searches at once, one bit of a word for each.
+"""The shortest paths between many pairs of nodes: 64 breadth-first searches at once, one bit of a word for each.
 
 A node is looked at again only when news of some source reaches it, and news of sources that stand close together comes
 at nearly the same time: so neighbours among the sources are searched from together. For 10,000 sources in a network of
@@ -19,8 +19,8 @@ _AT_ONCE = 64
 _NODES_IN_A_SQUARE_HOP = 6  # about; it only decides which sources are searched from together
 
 
-def shortest_ways(graph: Graph, source: Numbers, target: Numbers) -> Numbers:
-    """The hops between each pair source[p], target[p]; `FAR` where there is no way."""
+def shortest_path_hops(graph: Graph, source: Numbers, target: Numbers) -> Numbers:
+    """The hops between each pair source[p], target[p]; `FAR` where there is no path."""
     if not len(source):
         return np.empty(0, np.int32)
     places = _in_patches(graph, np.unique(source))
@@ -28,9 +28,9 @@ def shortest_ways(graph: Graph, source: Numbers, target: Numbers) -> Numbers:
     group[places] = np.arange(len(places))
     order = np.argsort(group[source], kind="stable")
     start = np.searchsorted(group[source][order], np.arange(0, len(places) + _AT_ONCE, _AT_ONCE))
-    ways = np.empty(len(source), np.int32)
-    ways[order] = _search(graph, places, start, group[source][order], target[order])
-    return ways
+    path_hops = np.empty(len(source), np.int32)
+    path_hops[order] = _search(graph, places, start, group[source][order], target[order])
+    return path_hops
 
 
 def _in_patches(graph: Graph, source: Numbers) -> Numbers:
@@ -44,13 +44,13 @@ def _in_patches(graph: Graph, source: Numbers) -> Numbers:
 
 @kernel
 def _search(graph: Graph, source: Numbers, start: Places, group: Places, target: Numbers) -> Numbers:
-    """The ways of pairs sorted by the group (the place in `source`) of their sources; batch b has start[b] .. ."""
+    """The hops of pairs sorted by the group (the place in `source`) of their sources; batch b has start[b] .. ."""
     nodes = len(graph.start) - 1
     seen, news, coming = np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint64)
     now, then = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     first_at = np.full(nodes, -1, np.int64)  # [node] a pair of the batch whose target it is ...
     next_at = np.empty(len(target), np.int64)  # [pair] ... and the next one with the same target
-    ways = np.full(len(target), FAR, np.int32)
+    path_hops = np.full(len(target), FAR, np.int32)
     for batch in range(len(start) - 1):
         seen[:] = 0
         for pair in range(start[batch], start[batch + 1]):
@@ -61,17 +61,17 @@ def _search(graph: Graph, source: Numbers, start: Places, group: Places, target:
             now[count] = source[place]
             count += 1
             seen[source[place]] = news[source[place]] = np.uint64(1) << np.uint64(place % 64)
-            _note(ways, first_at, next_at, group, source[place], news[source[place]], 0)
+            _note(path_hops, first_at, next_at, group, source[place], news[source[place]], 0)
         hops = 0
         while count > 0:
             hops += 1
             count = _advance(graph, seen, news, coming, now, count, then)
             now, then = then, now
             for place in range(count):
-                _note(ways, first_at, next_at, group, now[place], news[now[place]], hops)
+                _note(path_hops, first_at, next_at, group, now[place], news[now[place]], hops)
         for pair in range(start[batch], start[batch + 1]):
             first_at[target[pair]] = -1
-    return ways
+    return path_hops
 
 
 @rule
@@ -98,11 +98,11 @@ def _advance(graph: Graph, seen: Words, news: Words, coming: Words, now: Numbers
 
 @rule
 def _note(
-    ways: Numbers, first_at: Places, next_at: Places, group: Places, node: int, new: np.uint64, hops: int
+    path_hops: Numbers, first_at: Places, next_at: Places, group: Places, node: int, new: np.uint64, hops: int
 ) -> None:
     """Enter the hops of those pairs with this target whose source is new here."""
     pair = first_at[node]
     while pair >= 0:
         if (new >> np.uint64(group[pair] % 64)) & np.uint64(1):
-            ways[pair] = hops
+            path_hops[pair] = hops
         pair = next_at[pair]

@@ -1,4 +1,4 @@
-"""TinyMQ and PUB-2-SUB+ over a whole network: trees grow, queries are placed, events published, nodes fail.
+"""A key-based overlay over a whole network: trees grow, queries are placed, events published, nodes fail.
 
 What each step does is told in docs/overlay/tinymq.md; the kernels stand beside this file.
 """
@@ -9,21 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import count_interested
-from serai.overlay import pub2sub, tinymq
+from serai.core.interested import count_interested
 from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
 from serai.overlay.engine.graph import Graph, Numbers, Places
+from serai.overlay.engine.keys import RendezvousKeys, cell_boxes, domains_of, rendezvous_keys_of
 from serai.overlay.engine.network import Network
-from serai.overlay.engine.paths import shortest_ways
-from serai.overlay.engine.rendezvous import QueryBoxes, Rules, place_queries, route_events
+from serai.overlay.engine.paths import shortest_path_hops
+from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters, place_queries, route_events
 from serai.overlay.engine.repair import hand_off, repair, without
-from serai.overlay.engine.state import NONE, Layer, Pieces, Regions
+from serai.overlay.engine.state import NONE, Layer
+from serai.overlay.engine.subqueries import Subqueries, joined_subqueries
 from serai.overlay.engine.trees import plant
-from serai.overlay.tinymq import MAPPINGS, ROUTINGS, Strings, cell_box, cells_of, own_tree, strings_of
+from serai.overlay.tinymq import MAPPINGS, OverlaySettings
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Settings = tinymq.Settings | pub2sub.Settings
 
 KINDS = ("event", "query", "notification", "info")
 """What nodes send each other."""
@@ -36,7 +36,7 @@ class Load(NamedTuple):
     received: Counts
 
 
-class Membership(NamedTuple):
+class TreePlaces(NamedTuple):
     """Every node's place in every tree it stands in, tree by tree."""
 
     node: Numbers
@@ -54,7 +54,7 @@ class QueryMessages(NamedTuple):
     node: Numbers  # where it arrived
     back: Places  # the message that brought it to the sender; NONE: the subscriber's own
     hops: Numbers  # from the subscriber
-    stays: Flags  # whether the node is the rendezvous of some of its strings, and so stores the query
+    stays: Flags  # whether the node is the rendezvous of some of its rendezvous keys, and so stores the query
 
 
 class Notifications(NamedTuple):
@@ -64,7 +64,7 @@ class Notifications(NamedTuple):
     query: Numbers
     tree: Numbers
     hops: Numbers  # from the publisher over the rendezvous to the subscriber
-    shortest: Numbers  # hops from the publisher to the subscriber on the shortest way
+    shortest: Numbers  # hops from the publisher to the subscriber on the shortest path
     again: Flags  # the subscriber had this event already
 
 
@@ -79,7 +79,7 @@ class Damage(NamedTuple):
     """What failures cost: the stages of the repair, and what had to be mended."""
 
     failed: int
-    cut_off: int  # alive, but without a way to any root
+    cut_off: int  # alive, but without a path to any root
     rekeyed: int
     changed: int  # rekeyed, or at another distance from some root
     info_messages: int  # if each node says each change once: what it lost, and what it has now
@@ -94,7 +94,7 @@ class Damage(NamedTuple):
 class Outcome(NamedTuple):
     """All that happened."""
 
-    membership: Membership
+    tree_places: TreePlaces
     queries: QueryMessages
     arrivals: Arrivals
     notifications: Notifications
@@ -106,50 +106,46 @@ class _Tables(NamedTuple):
     """What the steps share: the queries and events as the rules see them."""
 
     network: Network
-    settings: Settings
-    rules: Rules
-    strings: Strings
+    settings: OverlaySettings
+    parameters: RoutingParameters
+    rendezvous_keys: RendezvousKeys
     cells: QueryBoxes
     boxes: Boxes
 
 
-def simulate(network: Network, settings: Settings) -> Outcome:
-    """Everything that happens in a network under the settings of TinyMQ or PUB-2-SUB+."""
+def simulate(network: Network, settings: OverlaySettings) -> Outcome:
+    """Everything that happens in a network under the settings of a protocol."""
     tables = _tables(network, settings)
-    separate = settings.name == "pub2sub"
-    layers = plant(network.graph, network.roots, separate, tables.rules.routing, tables.rules.bits)
-    pieces = _placed(tables, layers, np.ones(len(network.names), np.bool_))
+    groups = settings.layers(len(network.roots))
+    layers = plant(network.graph, network.roots, groups, tables.parameters.routing, tables.parameters.bits)
+    subqueries = _placed(tables, layers, np.ones(len(network.names), np.bool_))
     load = _no_load(len(network.names))
     everyone = np.ones(len(network.names), np.bool_)
     arrivals = _published(tables, layers, everyone, load)
-    along = _matched(tables, arrivals, pieces, pieces.stays)
-    _count_queries(pieces, load)
+    along = _matched(tables, arrivals, subqueries, subqueries.stays)
+    _count_queries(subqueries, load)
     _count_infos(network.graph, layers, load)
-    notifications = _notified(tables, arrivals, pieces, along, everyone, load)
+    notifications = _notified(tables, arrivals, subqueries, along, everyone, load)
     return Outcome(
-        _membership(layers),
-        QueryMessages(pieces.query, pieces.tree, pieces.node, pieces.back, pieces.hops, pieces.stays),
+        _tree_places(layers),
+        QueryMessages(**{name: getattr(subqueries, name) for name in QueryMessages._fields}),
         arrivals,
         notifications,
         load,
-        _damage(tables, layers, pieces) if network.fails.any() else None,
+        _damage(tables, layers, subqueries) if network.fails.any() else None,
     )
 
 
-def _tables(network: Network, settings: Settings) -> _Tables:
+def _tables(network: Network, settings: OverlaySettings) -> _Tables:
     bits = settings.attribute_bits
-    low = np.array([attribute.low for attribute in network.attributes], np.float64)
-    high = np.array([attribute.high for attribute in network.attributes], np.float64)
-    whole = np.array([attribute.kind == "integer" for attribute in network.attributes])
+    domains = domains_of(network.attributes)
     mapping = MAPPINGS.index(settings.mapping)
-    routing = ROUTINGS.index(settings.routing if isinstance(settings, tinymq.Settings) else "tree-edges")
-    first, last = cell_box(network.low, network.high, low, high, whole, bits)
     return _Tables(
         network,
         settings,
-        Rules(routing, mapping, bits, bits * len(network.attributes)),
-        strings_of(cells_of(network.values, low, high, whole, bits), mapping, bits),
-        QueryBoxes(first, last, network.subscriber),
+        RoutingParameters(settings.routing_code(), mapping, bits, bits * len(network.attributes)),
+        rendezvous_keys_of(network.values, domains, mapping, bits),
+        QueryBoxes(*cell_boxes(network.low, network.high, domains, bits), network.subscriber),
         Boxes(network.low, network.high),
     )
 
@@ -157,14 +153,14 @@ def _tables(network: Network, settings: Settings) -> _Tables:
 # ---- queries
 
 
-def _placed(tables: _Tables, layers: Sequence[Layer], asking: Flags) -> Pieces:
-    """The pieces of all queries whose subscribers are asking."""
+def _placed(tables: _Tables, layers: Sequence[Layer], asking: Flags) -> Subqueries:
+    """The subqueries of all queries whose subscribers are asking."""
     parts = []
     for layer in layers:
         query, tree = _rows(tables, layers, layer, tables.network.subscriber, tables.settings.query_trees)
         asked = asking[tables.network.subscriber[query]]
-        parts.append(place_queries(layer, tables.rules, tables.cells, query[asked], tree[asked]))
-    return joined_pieces(parts)
+        parts.append(place_queries(layer, tables.parameters, tables.cells, query[asked], tree[asked]))
+    return joined_subqueries(parts)
 
 
 def _rows(tables: _Tables, layers: Sequence[Layer], layer: Layer, node: Numbers, which: str) -> tuple[Numbers, Numbers]:
@@ -172,35 +168,17 @@ def _rows(tables: _Tables, layers: Sequence[Layer], layer: Layer, node: Numbers,
     number, place = np.arange(len(node), dtype=np.int32), np.arange(len(layer.trees), dtype=np.int32)
     if which == "all":
         return np.repeat(number, len(place)), np.tile(place, len(number))
-    own = own_trees(layers, len(tables.network.names))[node]
+    own = own_trees(tables.settings, layers)[node]
     here = np.flatnonzero(np.isin(own, layer.trees)).astype(np.int32)
     return here, np.searchsorted(layer.trees, own[here]).astype(np.int32)
 
 
-def own_trees(layers: Sequence[Layer], nodes: int) -> Numbers:
-    """The tree of each node; NONE if it was cut off. In PUB-2-SUB+ it stands in all, and one of them is its own."""
-    if len(layers) == 1:
-        tree: Numbers = layers[0].nodes["tree"].copy()
-        return tree
-    own = np.array([own_tree(node, len(layers)) for node in range(nodes)], np.int32)
-    keyed = np.stack([layer.nodes["tree"] for layer in layers])
-    return np.where(keyed[own, np.arange(nodes)] == NONE, NONE, own).astype(np.int32)
-
-
-def joined_pieces(parts: Sequence[Pieces]) -> Pieces:
-    """All pieces one after the other, with what they refer to."""
-    counts = np.cumsum([0, *(len(part.node) for part in parts)])
-    prefixes = np.cumsum([0, *(len(part.regions.prefix) for part in parts)])
-    back = [np.where(part.back == NONE, NONE, part.back + count) for part, count in zip(parts, counts, strict=False)]
-    starts = [part.region_start[:-1] + before for part, before in zip(parts, prefixes, strict=False)]
-    plain = ("query", "tree", "node", "hops", "stays")
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in plain}
-    regions = Regions(
-        np.concatenate([part.regions.prefix for part in parts]), np.concatenate([part.regions.length for part in parts])
-    )
-    return Pieces(
-        back=np.concatenate(back), region_start=np.concatenate([*starts, prefixes[-1:]]), regions=regions, **columns
-    )
+def own_trees(settings: OverlaySettings, layers: Sequence[Layer]) -> Numbers:
+    """The own tree of each node: the one that it stands in, in its own layer; NONE if it was cut off from it."""
+    nodes = np.arange(len(layers[0].nodes))
+    own_layer = np.array([settings.own_layer(node, len(layers)) for node in range(len(nodes))], np.int64)
+    own: Numbers = np.stack([layer.nodes["tree"] for layer in layers])[own_layer, nodes]
+    return own
 
 
 # ---- events and notifications
@@ -216,7 +194,7 @@ def _published(tables: _Tables, layers: Sequence[Layer], alive: Flags, load: Loa
         speaks = alive[publisher[event]]
         event, tree = event[speaks], tree[speaks]
         node, hops = route_events(
-            layer, tables.rules, publisher[event], tables.strings[event], tree, alive, sent, received
+            layer, tables.parameters, publisher[event], tables.rendezvous_keys[event], tree, alive, sent, received
         )
         parts.append(Arrivals(event, layer.trees[tree], node, hops))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -225,40 +203,40 @@ def _published(tables: _Tables, layers: Sequence[Layer], alive: Flags, load: Loa
 
 
 class _Along(NamedTuple):
-    """Notifications as they begin: which arrival, along which piece."""
+    """Notifications as they begin: which arrival, along which subquery."""
 
     arrival: Places
-    piece: Places
+    subquery: Places
 
 
-def _matched(tables: _Tables, arrivals: Arrivals, pieces: Pieces, looked_at: Flags) -> _Along:
-    held = held_by_nodes(pieces, looked_at, len(tables.network.names))
-    rules, network = tables.rules, tables.network
-    return _Along(*match_arrivals(arrivals, tables.strings, network.values, tables.boxes, pieces, held, rules.bits))
+def _matched(tables: _Tables, arrivals: Arrivals, subqueries: Subqueries, looked_at: Flags) -> _Along:
+    held = held_by_nodes(subqueries, looked_at, len(tables.network.names))
+    values, bits = tables.network.values, tables.parameters.bits
+    return _Along(*match_arrivals(arrivals, tables.rendezvous_keys, values, tables.boxes, subqueries, held, bits))
 
 
 def _notified(
-    tables: _Tables, arrivals: Arrivals, pieces: Pieces, along: _Along, alive: Flags, load: Load
+    tables: _Tables, arrivals: Arrivals, subqueries: Subqueries, along: _Along, alive: Flags, load: Load
 ) -> Notifications:
     """The notifications in a network in which nobody has failed."""
-    begun = np.bincount(along.piece, minlength=len(pieces.node))
+    begun = np.bincount(along.subquery, minlength=len(subqueries.node))
     kind = KINDS.index("notification")
-    send_back(pieces, begun, alive, True, load.sent[kind], load.received[kind])
-    event, query = arrivals.event[along.arrival], pieces.query[along.piece]
-    hops = arrivals.hops[along.arrival] + pieces.hops[along.piece]
-    # The first to come is the one with the shortest way; of several the one in the tree with the lowest number.
-    order = np.lexsort((pieces.tree[along.piece], hops, query, event))
+    send_back(subqueries, begun, alive, True, load.sent[kind], load.received[kind])
+    event, query = arrivals.event[along.arrival], subqueries.query[along.subquery]
+    hops = arrivals.hops[along.arrival] + subqueries.hops[along.subquery]
+    # The first to come is the one with the fewest hops; of several the one in the tree with the lowest number.
+    order = np.lexsort((subqueries.tree[along.subquery], hops, query, event))
     event, query, hops = event[order], query[order], hops[order]
     again = np.zeros(len(event), np.bool_)
     again[1:] = (event[1:] == event[:-1]) & (query[1:] == query[:-1])
     return Notifications(
-        event, query, pieces.tree[along.piece][order], hops, _shortest(tables.network, event, query), again
+        event, query, subqueries.tree[along.subquery][order], hops, _shortest(tables.network, event, query), again
     )
 
 
 def _shortest(network: Network, event: Numbers, query: Numbers) -> Numbers:
-    """The hops on the shortest way from each event's publisher to the query's subscriber."""
-    return shortest_ways(network.graph, network.subscriber[query], network.publisher[event])
+    """The hops on the shortest path from each event's publisher to the query's subscriber."""
+    return shortest_path_hops(network.graph, network.subscriber[query], network.publisher[event])
 
 
 # ---- what nodes have to do
@@ -268,18 +246,18 @@ def _no_load(nodes: int) -> Load:
     return Load(np.zeros((len(KINDS), nodes), np.int64), np.zeros((len(KINDS), nodes), np.int64))
 
 
-def _count_queries(pieces: Pieces, load: Load) -> None:
+def _count_queries(subqueries: Subqueries, load: Load) -> None:
     kind, nodes = KINDS.index("query"), load.sent.shape[1]
-    sent = pieces.back != NONE
-    load.sent[kind] += np.bincount(pieces.node[pieces.back[sent]], minlength=nodes)
-    load.received[kind] += np.bincount(pieces.node[sent], minlength=nodes)
+    sent = subqueries.back != NONE
+    load.sent[kind] += np.bincount(subqueries.node[subqueries.back[sent]], minlength=nodes)
+    load.received[kind] += np.bincount(subqueries.node[sent], minlength=nodes)
 
 
 def _count_infos(graph: Graph, layers: Sequence[Layer], load: Load) -> None:
     """Advertisements, heard by all neighbours: a node sends one whenever something in its state is new.
 
     All roots begin at once, so news of a root that is h hops away comes in round h: a node speaks once for each
-    different distance among its roots (and, in PUB-2-SUB+, where it has a key in each tree, likewise).
+    different distance among its roots, whether it has one key or several.
     """
     hops = np.sort(np.concatenate([layer.hops for layer in layers]), axis=0)
     rounds = 1 + (np.diff(hops, axis=0) > 0).sum(axis=0)
@@ -289,35 +267,35 @@ def _count_infos(graph: Graph, layers: Sequence[Layer], load: Load) -> None:
     load.received[kind] += np.bincount(owner, weights=rounds[graph.neighbors], minlength=graph.nodes).astype(np.int64)
 
 
-def _membership(layers: Sequence[Layer]) -> Membership:
+def _tree_places(layers: Sequence[Layer]) -> TreePlaces:
     parts = []
     for layer in layers:
         nodes = layer.nodes
         order = np.argsort(nodes["tree"], kind="stable").astype(np.int32)
         parts.append([order, *(nodes[name][order] for name in ("tree", "parent", "depth", "length"))])
-    return Membership(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return TreePlaces(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 # ---- failures
 
 
-def _damage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces) -> Damage:
+def _damage(tables: _Tables, layers: Sequence[Layer], subqueries: Subqueries) -> Damage:
     """Let nodes fail and the others mend it, and publish all events again at each stage."""
     network, dead = tables.network, tables.network.fails
     alive, left = ~dead, without(network.graph, dead)
-    unrepaired = _stage(tables, layers, pieces, alive)
+    unrepaired = _stage(tables, layers, subqueries, alive)
 
-    mended = [repair(left, layer, dead, tables.rules) for layer in layers]
+    mended = [repair(left, layer, dead, tables.parameters) for layer in layers]
     after = [part.layer for part in mended]
-    kept = pieces
+    kept = subqueries
     for part in mended:
-        held = held_by_nodes(pieces, alive[pieces.node], len(network.names))
-        kept = hand_off(part, tables.rules, tables.cells, kept, held)
-    handed_off = len(kept.node) - len(pieces.node)
+        held = held_by_nodes(subqueries, alive[subqueries.node], len(network.names))
+        kept = hand_off(part, tables.parameters, tables.cells, kept, held)
+    handed_off = len(kept.node) - len(subqueries.node)
     repaired = _stage(tables, after, kept, alive)
 
     again = _placed(tables, after, alive)
-    renewed = _stage(tables, after, joined_pieces([kept, again]), alive)
+    renewed = _stage(tables, after, joined_subqueries([kept, again]), alive)
     changed, rekeyed = _changed(layers, after, alive)
     return Damage(
         failed=int(dead.sum()),
@@ -352,13 +330,13 @@ def _lost_keys(layer: Layer, alive: Flags) -> Flags:
     return lost
 
 
-def _stage(tables: _Tables, layers: Sequence[Layer], pieces: Pieces, alive: Flags) -> Stage:
+def _stage(tables: _Tables, layers: Sequence[Layer], subqueries: Subqueries, alive: Flags) -> Stage:
     """Publish all events of living publishers; who of the living subscribers gets them?"""
     network = tables.network
     arrivals = _published(tables, layers, alive, _no_load(len(network.names)))
-    along = _matched(tables, arrivals, pieces, alive[pieces.node])
-    reaches = unbroken(pieces, alive)[along.piece]
-    event, query = arrivals.event[along.arrival][reaches], pieces.query[along.piece][reaches]
+    along = _matched(tables, arrivals, subqueries, alive[subqueries.node])
+    reaches = unbroken(subqueries, alive)[along.subquery]
+    event, query = arrivals.event[along.arrival][reaches], subqueries.query[along.subquery][reaches]
     delivered = np.unique(event.astype(np.int64) * max(1, len(network.low)) + query)
     asks = alive[network.subscriber]
     wanted = count_interested(network.values[alive[network.publisher]], network.low[asks], network.high[asks])

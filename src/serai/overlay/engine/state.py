@@ -1,4 +1,4 @@
-"""What the overlay's kernels work on: nodes with their keys, the links between them, and what was stored where."""
+"""What the overlay's kernels work on: nodes with their keys, the links between them, and the layers they form."""
 
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ Links = Any  # np.recarray of LINK
 
 
 class Layer(NamedTuple):
-    """Trees that share no node. TinyMQ has one layer of m trees, PUB-2-SUB+ m layers of one tree each."""
+    """Trees that share no node; which trees those are, the protocol says (`OverlaySettings.layers`)."""
 
     trees: Numbers  # the trees of the layer, by number
     roots: Numbers  # of these trees
@@ -47,30 +47,7 @@ class Layer(NamedTuple):
     link_start: Places  # links of node x, by number of the neighbour: links[link_start[x] : link_start[x + 1]]
     links: Links  # only those that routing may use
     hops: Numbers  # [tree of the layer, node] how far the tree's root is, in the network
-    toward: Numbers  # [tree of the layer, node] the neighbour on the way to the tree's root; NONE at the root
-
-
-class Regions(NamedTuple):
-    """Sets of strings: prefixes (with zeros behind them) and their lengths."""
-
-    prefix: NDArray[np.int64]
-    length: Numbers
-
-
-class Pieces(NamedTuple):
-    """Query messages as nodes have received them, and for a start as subscribers have begun them, in that order.
-
-    The region of piece p is regions[region_start[p] : region_start[p + 1]]: the strings of its query that begin so.
-    """
-
-    query: Numbers
-    tree: Numbers
-    node: Numbers  # where it arrived
-    back: Places  # the piece it was part of, at the node that sent it; NONE: the subscriber's own
-    hops: Numbers  # from the subscriber
-    stays: NDArray[np.bool_]  # whether some of its strings have their rendezvous here
-    region_start: Places
-    regions: Regions
+    toward: Numbers  # [tree of the layer, node] the neighbour on the path to the tree's root; NONE at the root
 
 
 @rule

@@ -1,9 +1,11 @@
 """TinyMQ III.B, for a whole network at once: how trees grow from their roots, what a node knows of its neighbours.
 
-The fast twin of what the brokers (serai.overlay.broker.broker) agree on by messages. Nodes advertise first come, first
-served: the roots in their order, then each node in the order in which it joined. Whoever hears an advertisement (in
-order of number) and has no key yet becomes the advertiser's next child.
+The fast twin of what the brokers (serai.overlay.broker.membership) agree on by messages. Nodes advertise first come,
+first served: the roots in their order, then each node in the order in which it joined. Whoever hears an advertisement
+(in order of number) and has no key yet becomes the advertiser's next child.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,11 +24,9 @@ from serai.overlay.tinymq import (
 )
 
 
-def plant(graph: Graph, roots: Numbers, separate: bool, routing: int, bits: int) -> tuple[Layer, ...]:
-    """The trees of a network: one layer in which they share it, or (`separate`) a layer for each that spans it."""
-    numbers = np.arange(len(roots), dtype=np.int32)
-    groups = [numbers[tree : tree + 1] for tree in numbers] if separate else [numbers]
-    return tuple(_planted(graph, roots, trees, routing, bits) for trees in groups)
+def plant(graph: Graph, roots: Numbers, layers: Sequence[Sequence[int]], routing: int, bits: int) -> tuple[Layer, ...]:
+    """The trees of a network, layer by layer: those of one layer grow at once and share the nodes out."""
+    return tuple(_planted(graph, roots, np.array(trees, np.int32), routing, bits) for trees in layers)
 
 
 def _planted(graph: Graph, roots: Numbers, trees: Numbers, routing: int, bits: int) -> Layer:
@@ -39,12 +39,12 @@ def _planted(graph: Graph, roots: Numbers, trees: Numbers, routing: int, bits: i
 
 
 def survey(graph: Graph, nodes: Nodes, roots: Numbers, trees: Numbers, routing: int) -> Layer:
-    """The layer of nodes that have their keys: what each knows of its neighbours, and the ways to the roots."""
+    """The layer of nodes that have their keys: what each knows of its neighbours, and the paths to the roots."""
     link_start = np.zeros(graph.nodes + 1, np.int64)
     np.cumsum(_count_links(graph, nodes, routing), out=link_start[1:])
     links = records(int(link_start[-1]), LINK)
     _fill_links(graph, nodes, routing, links)
-    hops, toward = _ways_to_roots(graph, nodes, roots)
+    hops, toward = _paths_to_roots(graph, nodes, roots)
     return Layer(trees, roots, nodes, link_start, links, hops, toward)
 
 
@@ -95,7 +95,7 @@ def _relation(nodes: Nodes, node: int, other: int) -> int:
 
 @rule
 def _is_used(nodes: Nodes, node: int, other: int, routing: int) -> bool:
-    """Whether a string may ever go from the node to this neighbour by its key: the other links need not be kept."""
+    """Whether a message may ever go from the node to this neighbour by its key: the other links need not be kept."""
     if nodes[node].tree == NONE or nodes[other].tree == NONE:
         return False
     relation = _relation(nodes, node, other)
@@ -129,8 +129,8 @@ def _fill_links(graph: Graph, nodes: Nodes, routing: int, links: Links) -> None:
 
 
 @kernel
-def _ways_to_roots(graph: Graph, nodes: Nodes, roots: Numbers) -> tuple[Numbers, Numbers]:
-    """How far each node is from each root, and its neighbour on the way there."""
+def _paths_to_roots(graph: Graph, nodes: Nodes, roots: Numbers) -> tuple[Numbers, Numbers]:
+    """How far each node is from each root, and its neighbour on the path there."""
     hops, toward = np.empty((len(roots), len(nodes)), np.int32), np.empty((len(roots), len(nodes)), np.int32)
     waiting = np.empty(len(nodes), np.int32)
     for tree in range(len(roots)):
@@ -142,7 +142,7 @@ def _ways_to_roots(graph: Graph, nodes: Nodes, roots: Numbers) -> tuple[Numbers,
 
 @rule
 def _nearest(graph: Graph, hops: Numbers, node: int) -> int:
-    """The neighbour nearest to the root, the lowest number of several; NONE if there is no way."""
+    """The neighbour nearest to the root, the lowest number of several; NONE if there is no path."""
     best, nearest = hops[node], NONE
     for place in range(graph.start[node], graph.start[node + 1]):
         other = graph.neighbors[place]

@@ -1,0 +1,24 @@
+"""The columns of a sweep's tables: the metrics of its kind of network, and the delays of each run."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from serai.kinds import KINDS
+from serai.log.metrics import arrow_schema
+
+_DELAYS = [
+    pa.field("undelivered_pairs", pa.int64()),
+    pa.field("delay_bin", pa.list_(pa.field("element", pa.int16(), nullable=False))),
+    pa.field("delay_count", pa.list_(pa.field("element", pa.int32(), nullable=False))),
+]
+
+
+def sweep_schema(network: str) -> pa.Schema:
+    """The table of a sweep: the point, the metrics of the run, and its delays as counts in bins."""
+    return pa.schema([pa.field("point", pa.int32(), nullable=False), *arrow_schema(KINDS[network].metrics), *_DELAYS])
+
+
+def part_schema(network: str) -> pa.Schema:
+    """What the tasks of a sweep write: as its table, but by the name of the cell instead of the point's number."""
+    return pa.schema([pa.field("cell", pa.string(), nullable=False), *arrow_schema(KINDS[network].metrics), *_DELAYS])
