@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from serai.comparison import Comparison as Comparison
+    from serai.comparison import compare as compare
     from serai.core.errors import BadInput as BadInput
     from serai.core.errors import BadScenario as BadScenario
     from serai.core.errors import BadSubscription as BadSubscription
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from serai.overlay.log import OverlayRun as OverlayRun
     from serai.overlay.metrics import OverlayMetrics as OverlayMetrics
     from serai.scenario.section import Scenario as Scenario
+    from serai.sweeping.results import Sweep as Sweep
+    from serai.sweeping.run import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -46,6 +50,8 @@ _HOME_OF = {
     "OverlayMetrics": "overlay.metrics",
     "OverlayRun": "overlay.log",
     "PROTOCOLS": "kinds",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "delay_cdf": "lab",
     "load_scenario": "lab",
     "measure": "lab",
@@ -53,6 +59,8 @@ _HOME_OF = {
     "simulate": "lab",
     "write_run": "lab",
     "Scenario": "scenario.section",
+    "Sweep": "sweeping.results",
+    "sweep": "sweeping.run",
 }
 
 

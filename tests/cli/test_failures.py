@@ -1,7 +1,10 @@
 """What is nobody's bad input: bugs, full disks, Ctrl-C."""
 
+import re
 import signal
 import subprocess
+import sys
+import tomllib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -9,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from serai.cli import LAB
 from tests.cli.conftest import SERAI, environment
 
 Run = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
 SIMULATION = import_module("serai.lab")
 SMALL = ("--set", "duration=10 min", "--set", "sensors.count=20", "--set", "events.quiet=0 s")
 
@@ -86,3 +91,25 @@ def test_a_reader_who_leaves_is_no_bug(tmp_path: Path, command: str) -> None:
         process.stdout.close()
         errors = process.stderr.read()
     assert (process.returncode, errors) == (1, "")
+
+
+@pytest.mark.parametrize("package", LAB)
+def test_without_the_laboratory_one_sentence_says_what_to_install(
+    package: str, serai: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIMULATION, "load_scenario", raises(ModuleNotFoundError("not here", name=package)))
+    answer = serai("run", "ced")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"serai: this command needs {package}: pip install 'serai[lab]'\n"
+
+
+def test_a_run_without_numpy_says_what_to_install(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['numpy'] = None; from serai.cli import execute; sys.exit(execute(['run', 'ced']))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "serai: this command needs numpy: pip install 'serai[lab]'\n")
+
+
+def test_the_laboratory_is_what_the_extra_installs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {re.split(r"[^a-z0-9]", line)[0] for line in project["optional-dependencies"]["lab"]} == set(LAB)

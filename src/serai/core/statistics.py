@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
+
+NOTHING: Final = "–"
+"""Shown where there is no number."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,9 @@ class Estimate:
             return math.nan
         return t_quantile(confidence, self.count - 1) * self.standard_error
 
+    def __str__(self) -> str:
+        return with_interval(self)
+
 
 def estimate(values: Iterable[float | None]) -> Estimate:
     """The mean of the values that exist; None and NaN (a metric that a run does not have) are left out."""
@@ -32,6 +39,26 @@ def estimate(values: Iterable[float | None]) -> Estimate:
         return Estimate(mean, math.nan, count)
     variance = math.fsum((value - mean) ** 2 for value in known) / (count - 1)
     return Estimate(mean, math.sqrt(variance / count), count)
+
+
+def decimals_of(mean: float, half_width: float) -> int:
+    """Decimals to show: two digits of the interval, or three of the number where there is none."""
+    decisive = half_width if math.isfinite(half_width) and half_width > 0 else abs(mean) / 10
+    if not math.isfinite(decisive) or decisive == 0:
+        return 0
+    return min(6, max(0, 1 - math.floor(math.log10(decisive))))
+
+
+def with_interval(estimate: Estimate, factor: float = 1.0, half_width: float | None = None) -> str:
+    """A mean with the half width of its interval: 85.2 ± 1.3; without one where there is none."""
+    mean = factor * estimate.mean
+    if not math.isfinite(mean):
+        return NOTHING
+    width = factor * (estimate.half_width() if half_width is None else half_width)
+    decimals = decimals_of(mean, width)
+    if not math.isfinite(width):
+        return f"{mean:,.{decimals}f}"
+    return f"{mean:,.{decimals}f} ± {width:,.{decimals}f}"
 
 
 @cache

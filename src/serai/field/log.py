@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -36,6 +37,8 @@ from serai.world.visits import sensor_contacts_by_cell, visits_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from serai.field.metrics import FieldMetrics
 
 Times = NDArray[np.int32]  # whole seconds: field protocols run in slots
 Numbers = NDArray[np.int32]  # of events, sensors, subscribers, nodes
@@ -104,6 +107,13 @@ class FieldRun(SimulatedRun):
     world: World
     ledger: Ledger
     full: FullLog | None = None
+
+    @cached_property
+    def metrics(self) -> FieldMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.field.metrics import measure_field
+
+        return measure_field(self)
 
     @property
     def full_log(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from serai.log.folder import check_out, package_versions, write_folder
+from serai.log.metrics import Metrics
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from serai.log.picture import RunPicture
 
 
 class Run(ABC):
@@ -43,6 +47,12 @@ class Run(ABC):
     @abstractmethod
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
+
+    def plot(self) -> RunPicture:
+        """A figure: where nodes stand and go, and from where events got through."""
+        from serai.log.picture import draw_run
+
+        return draw_run(self.tables, repr(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -88,6 +98,15 @@ class SimulatedRun(Run):
     def __repr__(self) -> str:
         numbers = ", ".join((*self.in_numbers(), *(["full log"] if self.full_log else [])))
         return f"{type(self).__name__}({self.protocol}, seed {self.seed}: {numbers})"
+
+    def _repr_html_(self) -> str:
+        """What the run is, and its metrics, for notebooks."""
+        return f"<p>{html.escape(repr(self))}</p>{self.metrics._repr_html_()}"
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Metrics:
+        """Every metric of the run, worked out when first asked for."""
 
 
 def same(one: Any, other: Any) -> bool:

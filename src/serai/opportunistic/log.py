@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,8 @@ from serai.world.contacts import Contacts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from serai.opportunistic.metrics import OpportunisticMetrics
+
 _COUNTED: Final = ("payload_bytes", "control_bytes", "wasted_bytes", "lists", "contacts", "transfers", "drops")
 _RUN_KEYS: Final = ("protocol", "seed", "scenario", "versions", "full_log", "attributes", "counted", "tables")
 
@@ -44,6 +47,13 @@ class OpportunisticRun(SimulatedRun):
     published: Published
     wanted: Wanted
     full_log: bool = False
+
+    @cached_property
+    def metrics(self) -> OpportunisticMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.opportunistic.metrics import measure_opportunistic
+
+        return measure_opportunistic(self)
 
     @property
     def attributes(self) -> tuple[str, ...]:

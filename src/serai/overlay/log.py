@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ from serai.overlay.sections import OverlayScenario
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from serai.overlay.metrics import OverlayMetrics
+
 _RUN_KEYS: Final = ("protocol", "seed", "scenario", "attributes", "versions", "damage", "tables")
 
 
@@ -41,6 +44,13 @@ class OverlayRun(SimulatedRun):
     scenario: OverlayScenario
     network: Network
     outcome: Outcome
+
+    @cached_property
+    def metrics(self) -> OverlayMetrics:
+        """Every metric of the run, worked out when first asked for."""
+        from serai.overlay.metrics import measure_overlay
+
+        return measure_overlay(self)
 
     @property
     def full_log(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from serai.core.statistics import Estimate
+from serai.core.statistics import Estimate, with_interval
 from serai.lab import parse_scenario
 from serai.log.metrics import declared
 from serai.opportunistic.metrics import OpportunisticMetrics
@@ -29,7 +29,7 @@ from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
 from serai.report.page import write_page
 from serai.report.sections import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
-from serai.report.wording import Scale, scale_of, with_interval
+from serai.report.wording import Scale, scale_of
 from serai.sweeping.plan import Plan, join_plans, plan_comparison
 
 if TYPE_CHECKING:

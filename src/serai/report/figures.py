@@ -6,13 +6,14 @@ and dashes.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
+
+from serai.log.picture import as_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +112,7 @@ def curves(name: str, series: Sequence[Series], x: str, y: str, caption: str) ->
         axes.set_xticks(sorted({at for one in series for at in one.at}))
         _from_zero(axes)
         _legend(axes)
-        return Picture(name, _svg(figure), _said(caption, series), caption)
+        return Picture(name, as_svg(figure), _said(caption, series), caption)
 
 
 def _draw_curve(axes: Axes, one: Series, shift: float) -> None:
@@ -171,7 +172,7 @@ def steps(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> 
         axes.set_ylim(0, 100)
         axes.set_xlim(left=0)
         _legend(axes)
-        return Picture(name, _svg(figure), _said(caption, series), caption)
+        return Picture(name, as_svg(figure), _said(caption, series), caption)
 
 
 def levels(name: str, series: Sequence[Series], x: str, caption: str) -> Picture:
@@ -192,7 +193,7 @@ def levels(name: str, series: Sequence[Series], x: str, caption: str) -> Picture
         axes.set_xlim(left=0)
         axes.grid(visible=False, axis="y")
         alt = f"{caption} {'; '.join(f'{one.label}: {one.mean[0]:.3g}' for one in series)}."
-        return Picture(name, _svg(figure), alt, caption)
+        return Picture(name, as_svg(figure), alt, caption)
 
 
 def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], x: str, caption: str) -> Picture:
@@ -213,7 +214,7 @@ def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float
             f"{label}: {', '.join(f'{part} {lengths[line]:,.0f}' for part, lengths in parts.items())}"
             for line, label in enumerate(labels)
         )
-        return Picture(name, _svg(figure), f"{caption} {words}.", caption)
+        return Picture(name, as_svg(figure), f"{caption} {words}.", caption)
 
 
 # --- What they share
@@ -230,13 +231,6 @@ def _panel(height: float = _SIZE_INCHES[1]) -> Iterator[tuple[Figure, Axes]]:
         mpl.rcParams.update(_STYLE)  # type: ignore[arg-type]  # its keys are a long list of literals
         figure = Figure(figsize=(_SIZE_INCHES[0], height), layout="constrained")
         yield figure, figure.subplots()
-
-
-def _svg(figure: Figure) -> str:
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
 
 
 def _legend(axes: Axes) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from serai.core.statistics import with_interval
 from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
 from serai.report.results import Case, Results
 from serai.report.tables import Cell, Table, estimated, plain, text
-from serai.report.wording import in_words, three_digits, with_interval
+from serai.report.wording import in_words, three_digits
 
 _SIGNIFICANT: Final = 0.05
 _MOST_POINTS_DRAWN: Final = 6

@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from serai.core.statistics import Estimate
-from serai.report.wording import Scale, with_interval
+from serai.core.statistics import Estimate, with_interval
+from serai.report.wording import Scale
 
 
 @dataclass(frozen=True)

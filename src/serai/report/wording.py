@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from serai.core.statistics import Estimate
+from serai.core.statistics import NOTHING, decimals_of
 from serai.log.metrics import Metric
 
 _UNITS_IN_NAMES: Final = ("_s", "_j", "_m", "_days", "_pj")
-NOTHING: Final = "–"
 
 
 class Scale(NamedTuple):
@@ -38,29 +37,9 @@ def _without_unit(metric: str) -> str:
     return metric
 
 
-def decimals_of(mean: float, half_width: float) -> int:
-    """Decimals to show: two digits of the interval, or three of the number where there is none."""
-    decisive = half_width if math.isfinite(half_width) and half_width > 0 else abs(mean) / 10
-    if not math.isfinite(decisive) or decisive == 0:
-        return 0
-    return min(6, max(0, 1 - math.floor(math.log10(decisive))))
-
-
 def three_digits(value: float) -> str:
     """A number with three digits that matter."""
     return f"{value:,.{decimals_of(value, math.nan)}f}" if math.isfinite(value) else NOTHING
-
-
-def with_interval(estimate: Estimate, factor: float = 1.0, half_width: float | None = None) -> str:
-    """A mean with the half width of its interval: 85.2 ± 1.3; without one where there is none."""
-    mean = factor * estimate.mean
-    if not math.isfinite(mean):
-        return NOTHING
-    width = factor * (estimate.half_width() if half_width is None else half_width)
-    decimals = decimals_of(mean, width)
-    if not math.isfinite(width):
-        return f"{mean:,.{decimals}f}"
-    return f"{mean:,.{decimals}f} ± {width:,.{decimals}f}"
 
 
 def signed_percent(part: float, decimals: int = 1) -> str:

@@ -111,7 +111,7 @@ def plan_from_json(said: Mapping[str, Any]) -> Plan:
 
 
 def plan_sweep(
-    source: str | Path,
+    source: str | Path | Scenario,
     settings: Sequence[str] | Mapping[str, Any] = (),
     protocols: Sequence[str] | None = None,
     seeds: int | None = None,
@@ -121,7 +121,7 @@ def plan_sweep(
     What is not said here is taken from the scenario's [sweep] table. Every cell is checked; all that is wrong with
     any of them is said at once.
     """
-    scenario = load_scenario(source)
+    scenario = _loaded(source)
     asked = scenario.sweep or SweepTable()
     names = tuple(dict.fromkeys(protocols or asked.protocols)) or (scenario.protocol.name,)
     for name in names:
@@ -137,7 +137,7 @@ def plan_sweep(
     points = _grid(swept, len(names))
     each = seeds or asked.seeds or DEFAULT_SEEDS
     cells = _checked_cells(source, [fixed | point for point in points], names, each)
-    base = _digest(to_toml(_plain(load_scenario(source))))
+    base = _digest(to_toml(_plain(scenario)))
     return Plan(scenario.name, swept, points, names, cells, base)
 
 
@@ -214,7 +214,7 @@ def _grid(axes: Sequence[Axis], protocols: int) -> tuple[dict[str, Any], ...]:
 
 
 def _checked_cells(
-    source: str | Path, settings: Iterable[Mapping[str, Any]], protocols: Sequence[str], seeds: int
+    source: str | Path | Scenario, settings: Iterable[Mapping[str, Any]], protocols: Sequence[str], seeds: int
 ) -> tuple[Cell, ...]:
     """The cells of all points, or else everything that is wrong with any of them, each thing once."""
     cells: list[Cell] = []
@@ -231,14 +231,23 @@ def _checked_cells(
     return tuple(cells)
 
 
-def _load(source: str | Path, settings: Mapping[str, Any], protocol: str, protocols: Sequence[str]) -> Scenario:
+def _load(
+    source: str | Path | Scenario, settings: Mapping[str, Any], protocol: str, protocols: Sequence[str]
+) -> Scenario:
     """The scenario under a protocol with the settings that it knows: some may be another's of the sweep."""
     changes = [
         f"{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in settings.items()
         if not _of_another(key, protocol, protocols)
     ]
-    return _plain(load_scenario(source, changes, protocol))
+    return _plain(_loaded(source, changes, protocol))
+
+
+def _loaded(source: str | Path | Scenario, changes: Sequence[str] = (), protocol: str | None = None) -> Scenario:
+    """The scenario of a name, of a file or as it is, with changes."""
+    if isinstance(source, Scenario):
+        return parse_scenario(to_toml(source), source.name, changes, protocol)
+    return load_scenario(source, changes, protocol)
 
 
 def _of_another(key: str, protocol: str, protocols: Sequence[str]) -> bool:

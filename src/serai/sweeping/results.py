@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,8 @@ from serai.sweeping.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from serai.sweeping.summaries import Estimates
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,30 @@ class Sweep:
     plan: Plan
     rows: DataFrame
     versions: dict[str, str]
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The mean of every metric over the seeds, by point and protocol."""
+        from serai.sweeping.summaries import estimates_of
+
+        return estimates_of(self)
+
+    def __repr__(self) -> str:
+        runs = sum(self.plan.runs().values())
+        return f"Sweep({self.plan.name}: {len(self.plan.cells)} cells, {runs:,} runs, in {self.folder})"
+
+    def _repr_html_(self) -> str:
+        """A row for each point and protocol, with the metrics that are looked for first."""
+        metrics = [self.plan.kind.definitions[name] for name in self.plan.kind.headlines]
+        units = {one.name: f", {one.unit}" if one.unit else "" for one in metrics}
+        heads = "".join(f'<th title="{html.escape(m.meaning)}">{m.name}{units[m.name]}</th>' for m in metrics)
+        rows = []
+        for cell in self.plan.cells:
+            point = ", ".join(f"{key} = {value}" for key, value in self.plan.points[cell.point].items())
+            found = self.estimates[cell.point, cell.protocol]
+            cells = "".join(f"<td>{found[one.name]}</td>" for one in metrics)
+            rows.append(f"<tr><th>{html.escape(point)}</th><th>{cell.protocol}</th>{cells}</tr>")
+        return f"<table><tr><th></th><th></th>{heads}</tr>{''.join(rows)}</table>"
 
 
 def open_sweep(folder: str | Path, spark: SparkSession) -> Sweep:

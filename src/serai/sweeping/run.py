@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from serai.core.errors import BadInput, CannotRun
+from serai.core.errors import BadInput, CannotRun, did_you_mean
+from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
+from serai.spark.session import running_session, spark_session
 from serai.sweeping.aggregate import summary
 from serai.sweeping.cutting import cut_tasks, pilot_tasks
-from serai.sweeping.plan import Plan
+from serai.sweeping.plan import Plan, plan_sweep
 from serai.sweeping.results import Sweep, open_sweep
-from serai.sweeping.stopping import Until, first_seeds, next_seeds
+from serai.sweeping.stopping import Until, first_seeds, next_seeds, parse_until
 from serai.sweeping.store import Part, Segment, Store, missing_runs, source_stamp, write_aside
 from serai.sweeping.tasks import RESULT, Job, Task, run_tasks
 from serai.sweeping.warm import warm_kernels
@@ -68,6 +70,40 @@ class _Work:
     """CPU seconds of a run of each cell, as far as they are known."""
 
 
+def sweep(
+    scenario: str | Path | Scenario,
+    settings: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    out: str | Path,
+    protocols: Sequence[str] | None = None,
+    seeds: int | None = None,
+    until_ci: str | None = None,
+    keep: str | None = None,
+    spark: SparkSession | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Run a scenario over settings, protocols and seeds, on Spark; a folder with an unfinished sweep is resumed.
+
+    Settings and options are those of `serai sweep`: `{"protocol.alpha": [2, 5, 10]}`, `until_ci="1%"`. Without a
+    Spark session the running one is used, or a new one on this machine, which is left running.
+    """
+    plan = plan_sweep(scenario, settings, protocols, seeds)
+    until = parse_until(until_ci, plan.kind) if until_ci else None
+    kept = check_keep(keep, plan)
+    Store(out).check(plan)
+    session = spark or running_session() or spark_session()
+    return run_sweep(plan, out, session, keep=kept, until=until, progress=progress)
+
+
+def check_keep(keep: str | None, plan: Plan) -> Keep | None:
+    """Refuse to keep what there is not."""
+    if keep not in (None, "ledger", "log"):
+        raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')
+    if keep == "log" and "full_log" not in plan.kind.simulate_options:
+        raise BadInput(f"--keep log: networks of kind {plan.network!r} have no full log; use --keep ledger")
+    return cast(Keep | None, keep)
+
+
 def run_sweep(
     plan: Plan,
     folder: str | Path,
@@ -91,8 +127,7 @@ def run_sweep(
 
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    if keep == "log" and "full_log" not in plan.kind.simulate_options:
-        raise BadInput(f"--keep log: networks of kind {plan.network!r} have no full log; use --keep ledger")
+    check_keep(keep, plan)
     store = Store(folder)
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values(), progress.on_notice)
