@@ -75,13 +75,13 @@ protocol = {{name = "flooding", seen = "live", wanted_first = true, consume = tr
             print(f"   with reading {total_s:.3f} s; The ONE itself: {THE_ONE_S} s, {times}")
 
 
-def large_world(contacts: int) -> ContactWorld:
+def large_world(number: int) -> ContactWorld:
     """Ten thousand nodes that meet at random for a minute on average, a few thousand bundles for everybody."""
     rng = np.random.default_rng(1)
-    up_s = np.sort(rng.uniform(0, LARGE_S, contacts))
-    a = rng.integers(0, LARGE_NODES - 1, contacts, dtype=np.int32)
+    up_s = np.sort(rng.uniform(0, LARGE_S, number))
+    a = rng.integers(0, LARGE_NODES - 1, number, dtype=np.int32)
     b = (a + 1 + rng.integers(0, LARGE_NODES - 1 - a)).astype(np.int32)
-    down_s = up_s + rng.exponential(60.0, contacts)
+    down_s = up_s + rng.exponential(60.0, number)
     contacts = merged(Contacts(a, b, up_s, down_s))
     count = LARGE_BUNDLES
     bundles = Bundles(

@@ -43,6 +43,22 @@ def test_help_of_a_command_loads_nothing_that_computes(command: str) -> None:
     assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "rich", "scipy"})
 
 
+def test_a_router_in_the_field_needs_nothing_heavy() -> None:
+    """Two routers with each protocol exchange a list, in a Python that has not loaded what simulations need."""
+    loaded = modules_after(
+        "from serai.opportunistic.protocols import ROUTING_PROTOCOLS\n"
+        "from serai.opportunistic.router import Router\n"
+        "for protocol in ROUTING_PROTOCOLS:\n"
+        "    one, other = (Router(node, protocol, protocol.settings()) for node in (1, 2))\n"
+        "    other.subscribe(7, 'news', 0.0)\n"
+        "    one.contact_up(2, 0.0, 1e6)\n"
+        "    other.contact_up(1, 0.0, 1e6)\n"
+        "    one.receive_control(2, other.next_message(1, 0.0), 0.1)\n"
+        "    assert one.contacts[2].lists == 1\n"
+    )
+    assert loaded.isdisjoint({"numba", "numpy", "pandas", "pyarrow", "pyspark", "scipy"})
+
+
 def test_public_names_are_declared_to_type_checkers_and_loadable() -> None:
     tree = ast.parse((ROOT / "src/serai/__init__.py").read_text())
     guarded = next(node for node in tree.body if isinstance(node, ast.If))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from serai.core.order import key_in_slot
-from serai.opportunistic.engine.loop import RULES_OF
+from serai.opportunistic.engine.answers import protocol_of
 from serai.opportunistic.engine.state import Medium
-from serai.opportunistic.router.router import Bundle, Letter, Parcel, Router
+from serai.opportunistic.router import Bundle, ControlMessage, DataMessage, Router
 from serai.opportunistic.rules import instant_key, is_expired, sent_bytes, transfer_s
 from serai.opportunistic.world import ContactWorld
 
@@ -28,7 +28,7 @@ class Link:
     sender: int
     receiver: int
     serial: int  # contacts in the order in which they began
-    message: Letter | Parcel | None = None
+    message: ControlMessage | DataMessage | None = None
     start_s: float = 0.0
     end_s: float = math.inf
 
@@ -55,11 +55,12 @@ class Network:
     """All nodes, and what is given."""
 
     def __init__(self, world: ContactWorld, medium: Medium, settings: Any) -> None:
-        self.world, self.medium, self.rules = world, medium, RULES_OF[settings.name](settings)
+        self.world, self.medium = world, medium
         self.routers = [
             Router(
                 node,
-                self.rules,
+                protocol_of(settings),
+                settings,
                 capacity_bytes=medium.capacity_bytes,
                 when_full=medium.when_full,
                 carries=bool(world.carries[node]),
@@ -67,6 +68,7 @@ class Network:
             )
             for node in range(world.nodes)
         ]
+        self.rules = protocol_of(settings).rules_of(settings)
         self.links: list[Link] = []
         self.result = Result()
         self.now_s = -1.0
@@ -211,7 +213,7 @@ class Network:
             if start_s <= now_s and id not in self.begun:
                 self.begun.add(id)
                 if end_s <= start_s:
-                    self.routers[node].own_ids.add(id)
+                    self.routers[node].subscriptions.ids.add(id)
                     self.over.add(id)
                     continue
                 delivered = self.routers[node].subscribe(id, channel, start_s)
@@ -219,7 +221,7 @@ class Network:
                     hops = self.routers[node].store[bundle.number].hops
                     self.result.deliveries.append((now_s, bundle.number, node, hops))
                 if now_s >= end_s:
-                    self.routers[node].given -= {bundle.number for bundle in delivered}
+                    self.routers[node].delivered -= {bundle.number for bundle in delivered}
         for id, (node, _, _, end_s) in enumerate(self.subscriptions):
             if end_s <= now_s and id in self.begun - self.over:
                 self.over.add(id)
@@ -251,7 +253,7 @@ class Network:
                 continue
             for link in own:
                 if link.message is None:
-                    self.begin(link, self.routers[node].next(link.receiver, now_s), now_s)
+                    self.begin(link, self.routers[node].next_message(link.receiver, now_s), now_s)
 
     def do_one_thing(self, own: list[Link], now_s: float) -> None:
         """Lists, then what a neighbour wants, then what a neighbour has for this node, then anything."""
@@ -266,7 +268,7 @@ class Network:
                 continue
             router = self.routers[link.sender]
             if what == "list":
-                message: Letter | Parcel | None = router.next_list(link.receiver, now_s)
+                message: ControlMessage | DataMessage | None = router.next_list(link.receiver, now_s)
             else:
                 message = router.next_bundle(link.receiver, now_s, what == "wanted")
             self.begin(link, message, now_s)
@@ -276,7 +278,7 @@ class Network:
     def is_busy(self, node: int) -> bool:
         return any(link.message is not None and node in (link.sender, link.receiver) for link in self.links)
 
-    def begin(self, link: Link, message: Letter | Parcel | None, now_s: float) -> None:
+    def begin(self, link: Link, message: ControlMessage | DataMessage | None, now_s: float) -> None:
         if message is not None:
             link.message, link.start_s = message, now_s
             link.end_s = now_s + transfer_s(message.size_bytes, self.medium.rate_bps)
@@ -284,20 +286,21 @@ class Network:
     def finish(self, link: Link, now_s: float) -> None:
         message, link.message = link.message, None
         sender, receiver = self.routers[link.sender], self.routers[link.receiver]
-        if isinstance(message, Letter):
+        if isinstance(message, ControlMessage):
             self.result.control_bytes += message.size_bytes
             self.result.lists += 1
-            receiver.hear(link.sender, message, now_s)
+            receiver.receive_control(link.sender, message, now_s)
             sender.sent(link.receiver, accepted=True)
             return
         assert message is not None
-        got = receiver.receive(link.sender, message, now_s)
+        got = receiver.receive_data(link.sender, message, now_s)
         sender.sent(link.receiver, accepted=got.fate == "relayed")
         for gone in got.evicted:
             self.drop(now_s, gone.number, link.receiver, "evicted")
         if got.delivered:
             self.result.deliveries.append((now_s, message.bundle.number, link.receiver, message.hops + 1))
         self.note_store(link.receiver, now_s)
+        self.note_store(link.sender, now_s)
         self.note_transfer(link, message, now_s, message.size_bytes, got.fate)
 
     def give_up(self, link: Link, fate: str, now_s: float) -> None:
@@ -305,12 +308,12 @@ class Network:
         assert message is not None
         sent = sent_bytes(message.size_bytes, self.medium.rate_bps, now_s - link.start_s)
         self.routers[link.sender].sent(link.receiver, accepted=False, arrived=False)
-        if isinstance(message, Letter):
+        if isinstance(message, ControlMessage):
             self.result.control_bytes += sent
         else:
             self.note_transfer(link, message, now_s, sent, fate)
 
-    def note_transfer(self, link: Link, message: Parcel, now_s: float, sent: int, fate: str) -> None:
+    def note_transfer(self, link: Link, message: DataMessage, now_s: float, sent: int, fate: str) -> None:
         row = (link.start_s, now_s, sent, message.bundle.number, link.sender, link.receiver, fate)
         self.result.transfers.append(row)
 

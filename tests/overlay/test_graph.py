@@ -43,6 +43,16 @@ def test_radio_graph_is_all_pairs_in_range(seed: int, nodes: int, range_m: float
     assert lists(radio_graph(x, y, range_m)) == [np.flatnonzero(row).tolist() for row in near]
 
 
+@pytest.mark.parametrize("range_m", [0.1, 1 / 3, 20.0, 1e-3 * 7])
+def test_neighbours_exactly_as_far_apart_as_the_radio_reaches(range_m: float) -> None:
+    """Steps of the range itself: each node stands on the edge of a square, where rounding may put it on either side."""
+    x = np.arange(300) * range_m
+    for y in (np.zeros(300), x[::-1].copy()):
+        near = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2 <= range_m**2
+        np.fill_diagonal(near, False)
+        assert lists(radio_graph(x, y, range_m)) == [np.flatnonzero(row).tolist() for row in near]
+
+
 def test_range_is_inclusive() -> None:
     graph = radio_graph(np.array([0.0, 20.0, 40.1]), np.zeros(3), 20.0)
     assert lists(graph) == [[1], [0], []]

@@ -4,12 +4,11 @@ The floor: what contacts alone give. A subscriber that was handed a bundle hands
 `consume` is set.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from serai.core.rules import rule
-from serai.opportunistic.rules import DIRECT, RouterSettings, Rules, shared_rules
-
-PAPER = "Spyropoulos et al. 2004 (single-copy routing), direct transmission"
+from serai.opportunistic.routing import RoutingProtocol
+from serai.opportunistic.rules import Offer, RouterSettings
 
 
 class Settings(RouterSettings):
@@ -18,12 +17,15 @@ class Settings(RouterSettings):
     name: Literal["direct"] = "direct"
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The settings as the kernels read them."""
-    return shared_rules(DIRECT, settings)
-
-
 @rule
-def offers(wanted: bool) -> bool:
-    """Whether a bundle is offered to a neighbour."""
-    return wanted
+def offers(own: Any, offer: Offer) -> bool:
+    """Whether a bundle is offered to a neighbour: to those who want it."""
+    return offer.wanted
+
+
+PROTOCOL = RoutingProtocol(
+    title="direct delivery",
+    paper="Spyropoulos et al. 2004 (single-copy routing), direct transmission",
+    settings=Settings,
+    offers=offers,
+)

@@ -1,29 +1,38 @@
 """DPSP, the DTN Pub/Sub Protocol: routers that meet exchange subscription lists, then filter and sort what they send.
 
-The text (seed text 004) and where it stands here:
+J. Greifenberg and D. Kutscher, "Efficient publish/subscribe-based multicast for opportunistic networking with
+self-organized resource utilization" (2008), and where its parts stand here:
 
-    Subscribing: lists with creation, lifetime, hops, id    renewed_s, lapses_s, is_news
-    Core operation 1, exchange of lists                     routing.list_bytes; replication.learn_subscriptions
-    2, a queue for each neighbour                           replication.choose: one per direction of a contact
-    3, filters                                              passes: Duplicate, Known Subscription, Hop Count
+    Subscribing: lists with creation, lifetime, hops, id    Entry; renewals, lapses_s, is_news
+    Core operation 1, exchange of lists                     SubscriptionList; writes and learns
+    2, a queue for each neighbour                           engine.forwarding.choose: one per direction of a contact
+    3, filters                                              offers: Known Subscription, Hop Count; Duplicate is shared
     4, priorities                                           prefers: Short Delay, Long Delay, Hop Count, Popularity
-    5, send until the queue is empty or the contact breaks  replication
+    5, send until the queue is empty or the contact breaks  engine
     6, pro-active distribution                              what passes the filters goes to anybody
 
-The rules in words, with all that the text leaves open, are in docs/opportunistic/dpsp.md; each open point is a setting.
+The rules in words, with everything the text leaves open, are in docs/dpsp.md; each open point is a setting below.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field as setting
 from pydantic import field_validator
 
-from serai.core.rules import rule
+from serai.core.rules import rule, step
 from serai.core.units import Seconds
-from serai.opportunistic.rules import DPSP, RouterSettings, Rules, shared_rules
+from serai.opportunistic.router.knowledge import Knowledge, OwnSubscriptions, View
+from serai.opportunistic.router.messages import Channel
+from serai.opportunistic.routing import Room, RoutingProtocol, Size
+from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, is_expired, shared_rules
 
-PAPER = "DPSP, the DTN Pub/Sub Protocol (Greifenberg and Kutscher 2008)"
+if TYPE_CHECKING:
+    from serai.opportunistic.engine.state import Net
 
 FILTERS = ("known-subscription", "hop-count", "duplicate")
 PRIORITIES = ("short-delay", "long-delay", "hop-count", "popularity")
@@ -75,36 +84,52 @@ class Settings(RouterSettings):
         return value
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The settings as the kernels read them."""
+class Dpsp(NamedTuple):
+    """The settings as the rules below read them."""
+
+    known_filter: bool
+    hop_filter: bool
+    hop_tolerance: int
+    missing_is_far: bool
+    priorities: tuple[int, int, int, int]  # the first counts most; 0: none
+    vote: bool
+    lifetime_s: float
+    renewal_s: float
+
+
+def rules_of(settings: Settings) -> RouterRules:
+    """The settings as rules and kernels read them. There are always lists; a hop count of 0 is the subscriber's."""
     codes = [PRIORITIES.index(name) + 1 for name in settings.priorities]
     first, second, third, fourth = codes + [0] * (len(PRIORITIES) - len(codes))
-    return shared_rules(DPSP, settings, lists=True)._replace(
+    own = Dpsp(
         known_filter="known-subscription" in settings.filters,
         hop_filter="hop-count" in settings.filters,
-        duplicate_filter="duplicate" in settings.filters,
         hop_tolerance=settings.hop_tolerance,
         missing_is_far=settings.missing_entry == "far",
         priorities=(first, second, third, fourth),
         vote=settings.combine == "vote",
-        entry_lifetime_s=settings.lifetime_s,
+        lifetime_s=settings.lifetime_s,
         renewal_s=settings.lifetime_s * settings.renewal,
+    )
+    leaves_out_seen = "duplicate" in settings.filters
+    return shared_rules(settings, lists=True)._replace(
+        leaves_out_seen=leaves_out_seen, if_wanted=0.0, if_unknown=FAR, own=own
     )
 
 
-# ---- subscription lists
+# ---- entries of subscription lists
 
 
 @rule
-def renewals(rules: Rules, subscribed_s: float, now_s: float) -> int:
+def renewals(own: Dpsp, subscribed_s: float, now_s: float) -> int:
     """How often a subscriber has renewed an entry by now."""
-    return int((now_s - subscribed_s) / rules.renewal_s)
+    return int((now_s - subscribed_s) / own.renewal_s)
 
 
 @rule
-def lapses_s(rules: Rules, subscribed_s: float, renewed: int) -> float:
+def lapses_s(own: Dpsp, subscribed_s: float, renewed: int) -> float:
     """Until when an entry that was renewed so often lives."""
-    return subscribed_s + renewed * rules.renewal_s + rules.entry_lifetime_s
+    return subscribed_s + renewed * own.renewal_s + own.lifetime_s
 
 
 @rule
@@ -117,41 +142,32 @@ def is_news(renewed: int, hops: int, known_renewed: int, known_hops: int) -> boo
 
 
 @rule
-def passes(rules: Rules, theirs: float, mine: float) -> bool:
+def offers(own: Dpsp, offer: Offer) -> bool:
     """Whether a bundle passes the filters, by the hop counts of its channel in the neighbour's list and in one's own.
 
     The Duplicate filter works on what the neighbour says it has seen, before this is asked.
     """
-    if rules.known_filter and theirs == FAR and mine == FAR:
+    if own.known_filter and offer.theirs == FAR and offer.mine == FAR:
         return False
-    if rules.hop_filter and mine < FAR:
-        if theirs == FAR:
-            return not rules.missing_is_far
-        return theirs <= mine + rules.hop_tolerance
+    if own.hop_filter and offer.mine < FAR:
+        if offer.theirs == FAR:
+            return not own.missing_is_far
+        return offer.theirs <= offer.mine + own.hop_tolerance
     return True
 
 
 # ---- priorities
 
 
-class Standing(NamedTuple):
-    """What priorities look at: when a bundle was created, how far its channel's nearest subscriber is from the
-    neighbour, and how many subscriptions to the channel are known."""
-
-    created_s: float
-    hops: float
-    popularity: float
-
-
 @rule
-def prefers(priority: int, one: Standing, other: Standing) -> int:
+def one_prefers(priority: int, one: Offer, other: Offer) -> int:
     """1 if a priority sends `one` before `other`, -1 if after, 0 if it sees no difference."""
     if priority == SHORT_DELAY:
         first, second = one.created_s, other.created_s
     elif priority == LONG_DELAY:
         first, second = other.created_s, one.created_s
     elif priority == HOP_COUNT:
-        first, second = other.hops, one.hops
+        first, second = other.theirs, one.theirs
     elif priority == POPULARITY:
         first, second = one.popularity, other.popularity
     else:
@@ -162,12 +178,157 @@ def prefers(priority: int, one: Standing, other: Standing) -> int:
 
 
 @rule
-def verdict(rules: Rules, one: Standing, other: Standing) -> int:
+def prefers(own: Dpsp, one: Offer, other: Offer) -> int:
     """Above 0 if the priorities together send `one` before `other`, below 0 if after, 0 if they do not care."""
     total = 0
-    for priority in rules.priorities:
-        says = prefers(priority, one, other)
-        if says != 0 and not rules.vote:
+    for priority in own.priorities:
+        says = one_prefers(priority, one, other)
+        if says != 0 and not own.vote:
             return says
         total += says
     return total
+
+
+# ---- lists, of the router object
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One subscription as it stands in a list: id, channel, creation, how often renewed, hops from the subscriber."""
+
+    id: int
+    channel: Channel
+    subscribed_s: float
+    renewed: int
+    hops: int
+
+
+class SubscriptionList(Knowledge):
+    """Entries of all known subscriptions."""
+
+    def __init__(self, node: int, own: Dpsp, subscriptions: OwnSubscriptions) -> None:
+        super().__init__(node, own, subscriptions)
+        self.own = own
+        self.known: dict[int, Entry] = {}
+
+    def write(self, now_s: float) -> tuple[int, tuple[Entry, ...]]:
+        """Own subscriptions, renewed as often as is due, and others' that have not lapsed."""
+        own = [
+            Entry(id, channel, since_s, renewals(self.own, since_s, now_s), 0)
+            for id, (channel, since_s) in self.subscriptions.open.items()
+        ]
+        entries = own + self._alive(self.known.values(), now_s)
+        return len(entries), tuple(entries)
+
+    def learn(self, peer: int, content: tuple[Entry, ...], is_first: bool, now_s: float) -> View:
+        """Merge entries; note hop counts there and here, for each channel. Own subscriptions do not count."""
+        theirs: dict[Channel, float] = {}
+        for entry in self._alive(content, now_s):
+            if entry.id in self.subscriptions.ids:
+                continue
+            theirs[entry.channel] = min(theirs.get(entry.channel, FAR), entry.hops)
+            old = self.known.get(entry.id)
+            if old is None or is_news(entry.renewed, entry.hops, old.renewed, old.hops):
+                self.known[entry.id] = Entry(entry.id, entry.channel, entry.subscribed_s, entry.renewed, entry.hops + 1)
+        mine: dict[Channel, float] = {}
+        popularity: dict[Channel, float] = {}
+        for entry in self._alive(self.known.values(), now_s):
+            mine[entry.channel] = min(mine.get(entry.channel, FAR), entry.hops)
+            popularity[entry.channel] = popularity.get(entry.channel, 0.0) + 1.0
+        return View(theirs, mine, popularity)
+
+    def _alive(self, entries: Iterable[Entry], now_s: float) -> list[Entry]:
+        return [e for e in entries if not is_expired(now_s, lapses_s(self.own, e.subscribed_s, e.renewed))]
+
+
+# ---- lists, in the compiled loop. A list, and the memory of a node: one number for each subscription of the world, in
+# which renewals and hops are packed. Those of a node's own subscriptions are worked out when a list is written.
+
+UNKNOWN = -1.0
+_ONE_RENEWAL = 65536
+
+
+@rule
+def packed(renewed: int, hops: int) -> float:
+    """An entry as one number."""
+    return float(renewed * _ONE_RENEWAL + hops)
+
+
+@rule
+def renewed_in(entry: float) -> int:
+    """How often an entry was renewed; below 0 if it is unknown."""
+    return int(entry) // _ONE_RENEWAL
+
+
+@rule
+def hops_in(entry: float) -> int:
+    """How far an entry is from its subscriber."""
+    return int(entry) % _ONE_RENEWAL
+
+
+def room_for(size: Size) -> Room:
+    """How many numbers there are."""
+    return Room(in_list=max(size.subscriptions, 1), in_memory=size.subscriptions, at_first=UNKNOWN)
+
+
+@step
+def is_alive(own: Dpsp, net: Net, s: int, entry: float) -> bool:
+    """Whether an entry on subscription `s` is known and has not lapsed."""
+    return entry != UNKNOWN and not is_expired(
+        net.run[0].now_s, lapses_s(own, net.subscriptions[s].from_s, renewed_in(entry))
+    )
+
+
+@step
+def writes(own: Dpsp, net: Net, link: int) -> int:
+    """Put the subscriptions that the sender knows of, its own among them, into its list; how many there are."""
+    sender, now_s, count = net.links[link].sender, net.run[0].now_s, 0
+    net.links[link].listed = net.run[0].began
+    for s in range(net.run[0].began):
+        entry = UNKNOWN
+        if net.subscriptions[s].node == sender:
+            if now_s < net.subscriptions[s].to_s:
+                entry = packed(renewals(own, net.subscriptions[s].from_s, now_s), 0)
+        elif is_alive(own, net, s, net.memory[sender, s]):
+            entry = net.memory[sender, s]
+        net.row[link, s] = entry
+        count += entry != UNKNOWN
+    return count
+
+
+@step
+def learns(own: Dpsp, net: Net, link: int) -> None:
+    """Merge the list's entries into the receiver's own; note each channel's hop counts, there and here.
+
+    The receiver's own subscriptions do not count: whatever it has, it has already got.
+    """
+    node, back = net.links[link].receiver, link ^ 1
+    for channel in range(len(net.wants)):
+        net.views[back, channel].theirs = net.views[back, channel].mine = FAR
+        net.views[back, channel].popularity = 0.0
+    for s in range(net.run[0].began):
+        if net.subscriptions[s].node == node:
+            continue
+        view = net.views[back, net.subscriptions[s].channel]
+        if s < net.links[link].listed and is_alive(own, net, s, net.row[link, s]):
+            renewed, hops = renewed_in(net.row[link, s]), hops_in(net.row[link, s])
+            view.theirs = min(view.theirs, hops)
+            if is_news(renewed, hops, renewed_in(net.memory[node, s]), hops_in(net.memory[node, s])):
+                net.memory[node, s] = packed(renewed, hops + 1)
+        if is_alive(own, net, s, net.memory[node, s]):
+            view.mine = min(view.mine, hops_in(net.memory[node, s]))
+            view.popularity += 1.0
+
+
+PROTOCOL = RoutingProtocol(
+    title="publish/subscribe for bundle routers",
+    paper="DPSP, the DTN Pub/Sub Protocol (Greifenberg and Kutscher 2008)",
+    settings=Settings,
+    rules_of=rules_of,
+    offers=offers,
+    prefers=prefers,
+    knowledge=SubscriptionList,
+    room_for=room_for,
+    writes=writes,
+    learns=learns,
+)

@@ -1,15 +1,14 @@
 """Flooding (epidemic routing): everybody gets a copy of everything.
 
 The baseline of the DPSP text. Vahdat and Becker, "Epidemic routing for partially-connected ad hoc networks" (2000),
-where the list of seen bundles is called summary vector. There is no rule but the shared ones
-(`serai.opportunistic.rules`): whatever the neighbour has not seen is offered.
+where the list of seen bundles is called summary vector. Whatever the neighbour has not seen is offered: there are no
+rules but the shared ones.
 """
 
 from typing import Literal
 
-from serai.opportunistic.rules import FLOODING, RouterSettings, Rules, shared_rules
-
-PAPER = "Vahdat and Becker 2000; baseline of DPSP"
+from serai.opportunistic.routing import RoutingProtocol
+from serai.opportunistic.rules import RouterSettings
 
 
 class Settings(RouterSettings):
@@ -18,6 +17,8 @@ class Settings(RouterSettings):
     name: Literal["flooding"] = "flooding"
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The settings as the kernels read them."""
-    return shared_rules(FLOODING, settings)
+PROTOCOL = RoutingProtocol(
+    title="epidemic routing",
+    paper="Vahdat and Becker 2000; baseline of DPSP",
+    settings=Settings,
+)

@@ -6,16 +6,23 @@ its predictability is 1, and a node that meets one of them has met the channel. 
 unicast messages, both are the same.
 """
 
-from typing import Literal
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field as setting
 
-from serai.core.rules import rule
+from serai.core.rules import rule, step
 from serai.core.units import Seconds
-from serai.opportunistic.rules import PROPHET, RouterSettings, Rules, shared_rules
+from serai.opportunistic.router.knowledge import Knowledge, OwnSubscriptions, View
+from serai.opportunistic.routing import Room, RoutingProtocol, Size
+from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
 
-PAPER = "Lindgren et al., RFC 6693"
-HERE = 1.0  # the predictability of a channel at its subscriber
+if TYPE_CHECKING:
+    from serai.opportunistic.engine.state import Net
+
+SUBSCRIBED = 1.0  # the predictability of a channel at its subscriber
 
 
 class Settings(RouterSettings):
@@ -28,36 +35,154 @@ class Settings(RouterSettings):
     aging_unit_s: Seconds = setting(30.0, gt=0, alias="aging_unit", description="The time unit of `aging`.")
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The settings as the kernels read them. Predictabilities are always exchanged, so there are always lists."""
-    return shared_rules(PROPHET, settings, lists=True)._replace(
-        encounter=settings.encounter,
-        transitivity=settings.transitivity,
-        aging=settings.aging,
-        aging_unit_s=settings.aging_unit_s,
-    )
+class Prophet(NamedTuple):
+    """The settings as the rules below read them."""
+
+    encounter: float
+    transitivity: float
+    aging: float
+    aging_unit_s: float
+
+
+def rules_of(settings: Settings) -> RouterRules:
+    """The settings as rules and kernels read them. Predictabilities are always exchanged, so there are always lists."""
+    own = Prophet(settings.encounter, settings.transitivity, settings.aging, settings.aging_unit_s)
+    return shared_rules(settings, lists=True)._replace(if_wanted=SUBSCRIBED, own=own)
 
 
 @rule
-def aging_factor(rules: Rules, elapsed_s: float) -> float:
+def aging_factor(own: Prophet, elapsed_s: float) -> float:
     """What is left of every predictability after a time (RFC 6693 2.1.2, equation 2)."""
-    factor: float = rules.aging ** (elapsed_s / rules.aging_unit_s)
+    factor: float = own.aging ** (elapsed_s / own.aging_unit_s)
     return factor
 
 
 @rule
-def after_encounter(rules: Rules, predictability: float) -> float:
+def after_encounter(own: Prophet, predictability: float) -> float:
     """The predictability of somebody who was just met (equation 1, without its delta)."""
-    return predictability + (1.0 - predictability) * rules.encounter
+    return predictability + (1.0 - predictability) * own.encounter
 
 
 @rule
-def by_way_of(rules: Rules, predictability: float, of_neighbour: float, neighbours: float) -> float:
+def by_way_of(own: Prophet, predictability: float, of_neighbour: float, neighbours: float) -> float:
     """The predictability of somebody whom a neighbour meets: `of_neighbour` to get there, then `neighbours` (3)."""
-    return max(predictability, of_neighbour * neighbours * rules.transitivity)
+    return max(predictability, of_neighbour * neighbours * own.transitivity)
 
 
 @rule
-def offers(wanted: bool, neighbours: float, mine: float) -> bool:
+def offers(own: Prophet, offer: Offer) -> bool:
     """Whether a bundle is offered: the neighbour wants it, or is more likely to meet who does (GRTR, 3.6)."""
-    return wanted or neighbours > mine
+    return offer.wanted or offer.theirs > offer.mine
+
+
+# ---- lists, of the router object
+
+
+Destination = tuple[Literal["node", "channel"], Hashable]
+
+
+class Predictabilities(Knowledge):
+    """How likely the node is to meet each node and each channel."""
+
+    def __init__(self, node: int, own: Prophet, subscriptions: OwnSubscriptions) -> None:
+        super().__init__(node, own, subscriptions)
+        self.own = own
+        self.of: dict[Destination, float] = {}
+        self.aged_s = 0.0
+
+    def write(self, now_s: float) -> tuple[int, dict[Destination, float]]:
+        """All that are above 0; channels that the node wants are certain."""
+        self._age(now_s)
+        certain: dict[Destination, float] = {
+            ("channel", channel): SUBSCRIBED for channel, _ in self.subscriptions.open.values()
+        }
+        told = {who: value for who, value in (self.of | certain).items() if value > 0.0}
+        return len(told), told
+
+    def learn(self, peer: int, content: dict[Destination, float], is_first: bool, now_s: float) -> View:
+        """The neighbour was met, and tells whom it meets (RFC 6693 2.1)."""
+        self._age(now_s)
+        other: Destination = ("node", peer)
+        if is_first:
+            self.of[other] = after_encounter(self.own, self.of.get(other, 0.0))
+        for who, told in content.items():
+            if who in (other, ("node", self.node)):
+                continue
+            if who[0] == "node" or told < SUBSCRIBED:
+                self.of[who] = by_way_of(self.own, self.of.get(who, 0.0), self.of[other], told)
+            elif is_first:
+                self.of[who] = after_encounter(self.own, self.of.get(who, 0.0))
+        theirs = {who[1]: told for who, told in content.items() if who[0] == "channel"}
+        return View(theirs, mine={who[1]: value for who, value in self.of.items() if who[0] == "channel"})
+
+    def _age(self, now_s: float) -> None:
+        if now_s > self.aged_s:
+            factor = aging_factor(self.own, now_s - self.aged_s)
+            self.of = {who: value * factor for who, value in self.of.items()}
+            self.aged_s = now_s
+
+
+# ---- lists, in the compiled loop. A list, and the memory of a node: predictabilities of all nodes, then of all
+# channels; at the end of memory, until when it was aged.
+
+
+def room_for(size: Size) -> Room:
+    """How many numbers there are."""
+    return Room(in_list=size.nodes + size.channels, in_memory=size.nodes + size.channels + 1)
+
+
+@step
+def writes(own: Prophet, net: Net, link: int) -> int:
+    """Put the sender's predictabilities into its list; how many are above 0."""
+    sender, nodes, count = net.links[link].sender, len(net.nodes), 0
+    age(own, net, sender)
+    for e in range(nodes + len(net.wants)):
+        certain = e >= nodes and net.wants[e - nodes, sender] > 0
+        net.row[link, e] = SUBSCRIBED if certain else net.memory[sender, e]
+        count += net.row[link, e] > 0.0
+    return count
+
+
+@step
+def learns(own: Prophet, net: Net, link: int) -> None:
+    """The receiver has met the sender, and hears whom that one meets (RFC 6693 2.1)."""
+    node, other, back, nodes = net.links[link].receiver, net.links[link].sender, link ^ 1, len(net.nodes)
+    age(own, net, node)
+    mine, is_first = net.memory[node], net.links[back].lists == 0
+    if is_first:
+        mine[other] = after_encounter(own, mine[other])
+    for e in range(nodes + len(net.wants)):
+        told = net.row[link, e]
+        if e in (node, other) or told == 0.0:
+            continue
+        if e < nodes or told < SUBSCRIBED:
+            mine[e] = by_way_of(own, mine[e], mine[other], told)
+        elif is_first:
+            mine[e] = after_encounter(own, mine[e])
+    for channel in range(len(net.wants)):
+        net.views[back, channel].theirs = net.row[link, nodes + channel]
+        net.views[back, channel].mine = mine[nodes + channel]
+
+
+@step
+def age(own: Prophet, net: Net, node: int) -> None:
+    """Age the node's predictabilities up to now."""
+    known, now_s, last = net.memory[node], net.run[0].now_s, len(net.nodes) + len(net.wants)
+    if now_s > known[last]:
+        factor = aging_factor(own, now_s - known[last])
+        for e in range(last):
+            known[e] *= factor
+        known[last] = now_s
+
+
+PROTOCOL = RoutingProtocol(
+    title="PRoPHET",
+    paper="Lindgren et al., RFC 6693",
+    settings=Settings,
+    rules_of=rules_of,
+    offers=offers,
+    knowledge=Predictabilities,
+    room_for=room_for,
+    writes=writes,
+    learns=learns,
+)

@@ -1,13 +1,34 @@
 """The routers of opportunistic networks: a router added is one line here and one file beside it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from serai.opportunistic import direct, dpsp, flooding, prophet, spray
-from serai.opportunistic.engine.loop import simulate
+from serai.opportunistic.rules import RouterSettings
 from serai.scenario.protocol import Protocol, registry
 
+if TYPE_CHECKING:
+    from serai.opportunistic.engine.state import Medium, Outcome
+    from serai.opportunistic.world import ContactWorld
+
+ROUTING_PROTOCOLS = (
+    dpsp.PROTOCOL,
+    flooding.PROTOCOL,
+    direct.PROTOCOL,
+    spray.PROTOCOL,
+    prophet.PROTOCOL,
+)
+
+
+def simulate(world: ContactWorld, medium: Medium, settings: RouterSettings) -> Outcome:
+    """Run a router over a world of contacts (`serai.opportunistic.engine`)."""
+    # Only here, because the loop asks the protocols above, and because it loads numba, which a node can do without.
+    from serai.opportunistic.engine import loop
+
+    return loop.simulate(world, medium, settings)
+
+
 PROTOCOLS = registry(
-    Protocol("dpsp", "publish/subscribe for bundle routers", dpsp.PAPER, dpsp.Settings, simulate),
-    Protocol("flooding", "epidemic routing", flooding.PAPER, flooding.Settings, simulate),
-    Protocol("direct", "direct delivery", direct.PAPER, direct.Settings, simulate),
-    Protocol("spray", "spray and wait", spray.PAPER, spray.Settings, simulate),
-    Protocol("prophet", "PRoPHET", prophet.PAPER, prophet.Settings, simulate),
+    *(Protocol(found.name, found.title, found.paper, found.settings, simulate) for found in ROUTING_PROTOCOLS)
 )

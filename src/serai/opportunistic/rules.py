@@ -1,11 +1,10 @@
 """What all routers of opportunistic networks share: settings, and the rules that are not one protocol's own.
 
-A rule is a pure function of numbers. The kernel (`serai.opportunistic.engine.loop`) and the router that a live node
-drives (`serai.opportunistic.router.router`) ask the same rules; docs/opportunistic/dpsp.md has them in words.
+A rule is a pure function of numbers. The compiled loop (`serai.opportunistic.engine`) and the router that a live node
+drives (`serai.opportunistic.router`) ask the same rules; docs/dpsp.md has them in words.
 """
 
-import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as setting
@@ -14,10 +13,8 @@ from serai.core.order import key_in_slot, mix, slot_key
 from serai.core.rules import rule
 from serai.core.units import Seconds
 
-FLOODING, DIRECT, SPRAY, PROPHET, DPSP = range(5)
 LIVE, VECTOR, BLOOM = range(3)  # how a node knows what its neighbour has seen
 RANDOM, OLDEST, NEWEST = range(3)  # who goes first among equals
-NO_PRIORITIES = (0, 0, 0, 0)
 MICROSECONDS = 1e6
 
 
@@ -52,10 +49,9 @@ class RouterSettings(BaseModel):
     )
 
 
-class Rules(NamedTuple):
-    """The settings as rules and kernels read them; what a protocol does not have stays at its default."""
+class RouterRules(NamedTuple):
+    """The settings as rules and kernels read them."""
 
-    protocol: int
     seen: int
     lists: bool  # whether lists are exchanged at all
     order: int
@@ -67,28 +63,18 @@ class Rules(NamedTuple):
     entry_bytes: int
     id_bytes: int
     bloom_bits: int
-    copies: int = 1  # spray-and-wait
-    binary: bool = True
-    encounter: float = 0.0  # PRoPHET
-    transitivity: float = 0.0
-    aging: float = 1.0
-    aging_unit_s: float = 1.0
-    known_filter: bool = False  # DPSP
-    hop_filter: bool = False
-    duplicate_filter: bool = True
-    hop_tolerance: int = 0
-    missing_is_far: bool = False
-    priorities: tuple[int, int, int, int] = NO_PRIORITIES
-    vote: bool = True
-    entry_lifetime_s: float = math.inf
-    renewal_s: float = math.inf
+    leaves_out_seen: bool = True  # a neighbour is not offered what it is known to have seen
+    copies: int = 0  # that a bundle starts with; 0: copies are not counted
+    if_wanted: float = 1.0  # what `Offer.theirs` is for a channel that the neighbour has subscribed to
+    if_unknown: float = 0.0  # what `Offer.theirs` and `Offer.mine` are for a channel of which nothing is known
+    own: Any = None  # the protocol's own numbers; in the compiled loop, those of all protocols in a tuple
+    protocol: int = 0  # for the compiled loop: its place in the registry
 
 
-def shared_rules(protocol: int, settings: RouterSettings, *, lists: bool | None = None) -> Rules:
-    """The settings that all routers have, as rules."""
+def shared_rules(settings: RouterSettings, *, lists: bool | None = None) -> RouterRules:
+    """The settings that all routers have, as rules; `lists`: whether there are lists, whatever `seen` is."""
     seen = ("live", "vector", "bloom").index(settings.seen)
-    return Rules(
-        protocol=protocol,
+    return RouterRules(
         seen=seen,
         lists=seen != LIVE if lists is None else lists,
         order=("random", "oldest", "newest").index(settings.order),
@@ -101,6 +87,17 @@ def shared_rules(protocol: int, settings: RouterSettings, *, lists: bool | None 
         id_bytes=settings.id_bytes,
         bloom_bits=settings.bloom_bits,
     )
+
+
+class Offer(NamedTuple):
+    """A bundle that might go to a neighbour, as protocols look at it."""
+
+    wanted: bool  # whether the neighbour has subscribed to it, as far as is known
+    copies: int  # that the sender has of it; 0 where copies are not counted
+    theirs: float  # what the neighbour's last list says of its channel
+    mine: float  # and what the sender itself knew of the channel when it got that list
+    popularity: float  # how many subscriptions to the channel the sender knew then (DPSP)
+    created_s: float
 
 
 # ---- time
@@ -153,7 +150,7 @@ def tie_rank(order: int, key_of_link: int, bundle: int) -> int:
 
 
 @rule
-def list_bytes(rules: Rules, entries: int, seen: int) -> int:
+def list_bytes(rules: RouterRules, entries: int, seen: int) -> int:
     """The size of a list with so many entries, that tells of so many seen bundles."""
     size = rules.header_bytes + entries * rules.entry_bytes
     if tells_seen(rules):
@@ -165,9 +162,9 @@ def list_bytes(rules: Rules, entries: int, seen: int) -> int:
 
 
 @rule
-def tells_seen(rules: Rules) -> bool:
+def tells_seen(rules: RouterRules) -> bool:
     """Whether lists say which bundles were seen."""
-    return rules.seen != LIVE and rules.duplicate_filter
+    return rules.seen != LIVE and rules.leaves_out_seen
 
 
 @rule

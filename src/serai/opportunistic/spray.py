@@ -5,14 +5,13 @@ destination. Here a bundle may have many: a holder in the wait phase hands the b
 keeps its own; each of them has one copy, so it waits for further subscribers, too.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field as setting
 
 from serai.core.rules import rule
-from serai.opportunistic.rules import SPRAY, RouterSettings, Rules, shared_rules
-
-PAPER = "Spyropoulos, Psounis and Raghavendra 2005"
+from serai.opportunistic.routing import RoutingProtocol
+from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
 
 
 class Settings(RouterSettings):
@@ -27,24 +26,38 @@ class Settings(RouterSettings):
     )
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The settings as the kernels read them."""
-    return shared_rules(SPRAY, settings)._replace(copies=settings.copies, binary=settings.spray == "binary")
+class Spray(NamedTuple):
+    """The settings as the rules below read them."""
+
+    binary: bool
+
+
+def rules_of(settings: Settings) -> RouterRules:
+    """The settings as rules and kernels read them."""
+    return shared_rules(settings)._replace(copies=settings.copies, own=Spray(settings.spray == "binary"))
 
 
 @rule
-def offers(copies: int, wanted: bool) -> bool:
+def offers(own: Spray, offer: Offer) -> bool:
     """Whether a holder of so many copies offers the bundle: to anybody while spraying, to subscribers while waiting."""
-    return copies > 1 or wanted
+    return offer.copies > 1 or offer.wanted
 
 
 @rule
-def given(rules: Rules, copies: int) -> int:
-    """How many of its copies a holder gives away ; one that waits gives a subscriber one that it does not miss."""
-    return copies // 2 if rules.binary and copies > 1 else 1
+def splits(own: Spray, offer: Offer) -> tuple[int, int]:
+    """How many copies a holder gives, and how many it has left: its own is never given away.
+
+    One that waits gives a subscriber one that it does not miss.
+    """
+    given = offer.copies // 2 if own.binary and offer.copies > 1 else 1
+    return given, max(offer.copies - given, 1)
 
 
-@rule
-def left(copies: int, gave: int) -> int:
-    """How many copies the giver has left; its own is never given away."""
-    return max(copies - gave, 1)
+PROTOCOL = RoutingProtocol(
+    title="spray and wait",
+    paper="Spyropoulos, Psounis and Raghavendra 2005",
+    settings=Settings,
+    rules_of=rules_of,
+    offers=offers,
+    splits=splits,
+)

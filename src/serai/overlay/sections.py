@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from serai.core.content import Attribute, parse_template
 from serai.core.units import Bits, Metres
 from serai.overlay.protocols import PROTOCOLS
+from serai.overlay.tinymq import MOST_BITS
 from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
     AnyProtocol,
@@ -24,7 +25,6 @@ from serai.scenario.section import (
     misread,
 )
 
-_MOST_BITS = 63
 _MOST_NODES = 10_000_000
 
 
@@ -200,8 +200,8 @@ class OverlayScenario(Scenario):
         yield from self._root_violations()
         yield from self._subscription_violations()
         attributes, bits = len(self.events.attributes), self.protocol.attribute_bits
-        if attributes * bits > _MOST_BITS:
-            problem = f"{attributes} attributes of {bits} bits are {attributes * bits} bits; at most {_MOST_BITS} fit"
+        if attributes * bits > MOST_BITS:
+            problem = f"{attributes} attributes of {bits} bits are {attributes * bits} bits; at most {MOST_BITS} fit"
             yield Violation(("protocol.attribute_bits", "events.attributes"), problem)
 
     def _root_violations(self) -> Iterator[Violation]:

@@ -5,8 +5,6 @@ way of earth-centred coordinates: centimetres off over tens of kilometres, where
 times a constant) is metres off.
 """
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -16,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serai.core.errors import BadInput
+from serai.world.files import bad_file, csv_rows, read_text
 from serai.world.grid import Floats, Grid
-
-_MOST_TOLD = 20  # problems; the rest is only counted
 
 _EQUATOR_RADIUS_M = 6_378_137.0  # WGS 84
 _FLATTENING = 1 / 298.257223563
@@ -54,7 +51,7 @@ def read_positions(path: Path, grid: Grid) -> tuple[list[str], Floats, Floats]:
     becomes x = 0 and the southernmost y = 0.
     """
     path = Path(path)
-    text = _read_text(path)
+    text = read_text(path)
     is_json = path.suffix.lower() in (".json", ".geojson")
     table = _read_geojson(path, text) if is_json else _read_csv(path, text)
     names = [f"s{number}" if row.name is None else row.name for number, row in enumerate(table.rows)]
@@ -65,7 +62,7 @@ def read_positions(path: Path, grid: Grid) -> tuple[list[str], Floats, Floats]:
     if not problems or table.axes == ("x", "y"):  # with rows missing, the corner of the others would be wrong
         problems += _outside(table.rows, x, y, grid)
     if problems:
-        raise _bad_file(path, problems)
+        raise bad_file(path, problems)
     return names, x, y
 
 
@@ -102,33 +99,18 @@ def _metres(table: _Table) -> tuple[Floats, Floats]:
     return east - east.min(), north - north.min()
 
 
-def _read_text(path: Path) -> str:
-    """The file's text."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text file in UTF-8 (byte {error.start})") from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-
-
 # ---- CSV
 
 
 def _read_csv(path: Path, text: str) -> _Table:
     """The sensors of a CSV file with a header."""
-    reader = csv.reader(io.StringIO(text), strict=True)
-    try:
-        header = next((row for row in reader if any(cell.strip() for cell in row)), None)
-        if header is None:
-            raise BadInput(f"{path}: the file is empty; expected a header with columns x, y (or lon, lat)")
-        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise BadInput(f"{path}: line {reader.line_num}: {error}") from None
-    names, axes = _columns(path, header)
+    lines = csv_rows(path, text)
+    if not lines:
+        raise BadInput(f"{path}: the file is empty; expected a header with columns x, y (or lon, lat)")
+    names, axes = _columns(path, lines[0][1])
     rows: list[_Row] = []
     problems: list[str] = []
-    for line, cells in lines:
+    for line, cells in lines[1:]:
         row = _csv_row(f"line {line}", cells, names, axes, problems)
         if row is not None:
             rows.append(row)
@@ -269,11 +251,3 @@ def _outside(rows: Sequence[_Row], x: Floats, y: Floats, grid: Grid) -> list[str
             where = f"{rows[number].place}: {axis} = {metres[number]:g} m"
             problems.append(f"{where} is outside the field, which reaches from 0 to {limit:g} m")
     return problems
-
-
-def _bad_file(path: Path, problems: Sequence[str]) -> BadInput:
-    """All problems in one message, as far as anybody wants to read them."""
-    told = [f"{path}: {problem}" for problem in problems[:_MOST_TOLD]]
-    if len(problems) > _MOST_TOLD:
-        told.append(f"{path}: and {len(problems) - _MOST_TOLD} more problems")
-    return BadInput("\n".join(told))

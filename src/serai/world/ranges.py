@@ -24,14 +24,14 @@ def sensor_contacts_by_range(
         return SensorContacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
     positions = np.column_stack((x_m, y_m)).astype(np.float64)
     rows = _find_range_contacts(
-        tracks.writable(), _sort_into_buckets(positions, range_m), float(range_m), float(duration_s)
+        tracks.writable(), sort_into_buckets(positions, range_m), float(range_m), float(duration_s)
     )
     subscriber, sensor, start_s, end_s = rows[np.lexsort((rows[:, 1], rows[:, 0], rows[:, 2]))].T.copy()
     return SensorContacts(subscriber.astype(np.int32), sensor.astype(np.int32), start_s, end_s)
 
 
-class _Buckets(NamedTuple):
-    """Sensors sorted into squares, to look them up by place."""
+class Buckets(NamedTuple):
+    """Nodes sorted into squares, to look them up by place."""
 
     position: Floats  # [N, 2]
     by_square: CellIndex
@@ -40,19 +40,19 @@ class _Buckets(NamedTuple):
     bottom: float
 
 
-def _sort_into_buckets(position: Floats, range_m: float) -> _Buckets:
-    """Sensors by squares no smaller than the radio range, and so large that few of them are empty."""
+def sort_into_buckets(position: Floats, range_m: float) -> Buckets:
+    """Nodes by squares no smaller than the radio range, and so large that few of them are empty."""
     left, bottom = (float(least) for least in position.min(axis=0))
     width, height = (float(extent) for extent in np.ptp(position, axis=0))
     side = float(max(range_m, max(width, height) / math.ceil(math.sqrt(len(position)))))
     columns, rows = int(width // side) + 1, int(height // side) + 1
     squares = Grid(columns * side, rows * side, columns, rows)
     index = index_by_cell(squares.cell_of(position[:, 0] - left, position[:, 1] - bottom))
-    return _Buckets(position, index, squares, left, bottom)
+    return Buckets(position, index, squares, left, bottom)
 
 
 @kernel
-def _find_range_contacts(tracks: Tracks, sensors: _Buckets, range_m: float, duration_s: float) -> Floats:
+def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: float, duration_s: float) -> Floats:
     """Rows subscriber, sensor, start, end, as contacts end."""
     opened = np.full(sensors.position.shape[0], -1.0)  # when the contact began that goes on; -1 if none does
     near = np.empty(sensors.position.shape[0], np.int32)
@@ -94,7 +94,7 @@ def _segment(tracks: Tracks, first: int, last: int, segment: int, duration_s: fl
 
 
 @rule
-def _sensors_along(line: _Line, sensors: _Buckets, range_m: float, near: Numbers) -> int:
+def _sensors_along(line: _Line, sensors: Buckets, range_m: float, near: Numbers) -> int:
     """Put into `near` all sensors that may come within range of a line; how many."""
     x0, y0, x1, y1 = (
         line[0] - sensors.left,

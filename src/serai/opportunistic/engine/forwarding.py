@@ -1,8 +1,7 @@
 """Which bundle goes to a neighbour next, and what becomes of one that arrives: DPSP's core operation, steps 2 to 5."""
 
 from serai.core.rules import step
-from serai.opportunistic import direct, prophet, spray
-from serai.opportunistic.dpsp import Standing, passes, verdict
+from serai.opportunistic.engine.answers import offers, prefers, splits
 from serai.opportunistic.engine.state import BITS, DUPLICATE, EVICTED, LATE, NONE, REFUSED, RELAYED, Net
 from serai.opportunistic.engine.stores import (
     bit_of,
@@ -12,18 +11,15 @@ from serai.opportunistic.engine.stores import (
     note_delivery,
     note_transfer,
     put,
+    remove,
     take_out,
 )
-from serai.opportunistic.prophet import HERE
 from serai.opportunistic.rules import (
-    DIRECT,
-    DPSP,
     EVICT_OLDEST,
     LIVE,
-    PROPHET,
     REFUSE,
-    SPRAY,
-    Rules,
+    Offer,
+    RouterRules,
     is_expired,
     leaves_before,
     link_key,
@@ -35,7 +31,7 @@ _MOST_HOPS = 255  # a byte holds a copy's hop count
 
 
 @step
-def choose(net: Net, rules: Rules, link: int, wanted_only: bool) -> int:
+def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
     """The bundle that the sender sends next, or NONE: the best of those it may offer.
 
     A vote of priorities may go round in a circle, so the way to the best is part of the rule: bundles are looked at in
@@ -43,82 +39,62 @@ def choose(net: Net, rules: Rules, link: int, wanted_only: bool) -> int:
     """
     sender, receiver = net.links[link].sender, net.links[link].receiver
     key = link_key(net.run[0].key, sender, receiver)
-    best, best_wanted, best_rank = NONE, False, 0
+    best, best_rank = NONE, 0
+    best_offer = Offer(False, 0, 0.0, 0.0, 0.0, 0.0)
     for word in range(first_word(net), end_word(net)):
         bits = net.words[sender, word].store & ~net.link_words[link, word].known
-        if rules.seen == LIVE and rules.duplicate_filter:
+        if rules.seen == LIVE and rules.leaves_out_seen:
             bits &= ~net.words[receiver, word].seen
         if wanted_only and not rules.lists:
             bits &= net.words[receiver, word].wanted
         while bits:
             bundle = bundle_at(word, bits)
             bits &= bits - 1
-            wanted = is_wanted(net, rules, link, bundle)
-            if (wanted_only and not wanted) or not is_offered(net, rules, link, bundle, wanted):
+            offer = offer_of(net, rules, link, bundle)
+            if (wanted_only and not offer.wanted) or not is_offered(net, rules, link, bundle, offer):
                 continue
             rank = tie_rank(rules.order, key, bundle)
             if best != NONE:
-                if rules.wanted_first and wanted != best_wanted:
-                    if best_wanted:
+                if rules.wanted_first and offer.wanted != best_offer.wanted:
+                    if best_offer.wanted:
                         continue
                 else:
-                    says = compare(net, rules, link, bundle, best)
+                    says = prefers(rules, offer, best_offer)
                     if says < 0 or (says == 0 and rank >= best_rank):
                         continue
-            best, best_wanted, best_rank = bundle, wanted, rank
+            best, best_offer, best_rank = bundle, offer, rank
     return best
 
 
 @step
-def is_wanted(net: Net, rules: Rules, link: int, bundle: int) -> bool:
-    """Whether the receiver wants the bundle, as far as the sender knows."""
-    channel = net.bundles[bundle].channel
+def offer_of(net: Net, rules: RouterRules, link: int, bundle: int) -> Offer:
+    """What rules look at: whether the receiver wants the bundle, as far as the sender knows, and what lists said."""
+    channel, created_s = net.bundles[bundle].channel, net.bundles[bundle].created_s
+    copies = net.copies[net.links[link].sender, bundle] if rules.copies > 0 else 0
     if not rules.lists:
-        return bool(net.wants[channel, net.links[link].receiver] > 0)
-    return bool(net.views[link, channel].theirs == (0.0 if rules.protocol == DPSP else HERE))
+        wanted = net.wants[channel, net.links[link].receiver] > 0
+        return Offer(wanted, copies, rules.if_unknown, rules.if_unknown, 0.0, created_s)
+    view = net.views[link, channel]
+    return Offer(view.theirs == rules.if_wanted, copies, view.theirs, view.mine, view.popularity, created_s)
 
 
 @step
-def is_offered(net: Net, rules: Rules, link: int, bundle: int, wanted: bool) -> bool:
+def is_offered(net: Net, rules: RouterRules, link: int, bundle: int, offer: Offer) -> bool:
     """Whether the sender offers the bundle at all."""
-    at, channel = net.links[link], net.bundles[bundle].channel
-    if not wanted and not net.nodes[at.receiver].carries:
+    if not offer.wanted and not net.nodes[net.links[link].receiver].carries:
         return False
     if rules.skip_late:
         ends_s = net.run[0].now_s + transfer_s(net.bundles[bundle].size_bytes, net.medium.rate_bps)
         if is_expired(ends_s, net.bundles[bundle].expires_s):
             return False
-    if rules.protocol == DIRECT:
-        return direct.offers(wanted)
-    if rules.protocol == SPRAY:
-        return spray.offers(net.copies[at.sender, bundle], wanted)
-    if rules.protocol == PROPHET:
-        return prophet.offers(wanted, net.views[link, channel].theirs, net.views[link, channel].mine)
-    if rules.protocol == DPSP:
-        return passes(rules, net.views[link, channel].theirs, net.views[link, channel].mine)
-    return True
-
-
-@step
-def compare(net: Net, rules: Rules, link: int, bundle: int, other: int) -> int:
-    """Above 0 if the protocol's priorities send the bundle before the other, below 0 if after."""
-    if rules.protocol != DPSP:
-        return 0
-    return verdict(rules, standing(net, link, bundle), standing(net, link, other))
-
-
-@step
-def standing(net: Net, link: int, bundle: int) -> Standing:
-    """What priorities look at."""
-    channel = net.bundles[bundle].channel
-    return Standing(net.bundles[bundle].created_s, net.views[link, channel].theirs, net.views[link, channel].popularity)
+    return bool(offers(rules, offer))
 
 
 # ---- bundles that arrive
 
 
 @step
-def arrive(net: Net, rules: Rules, link: int) -> None:
+def arrive(net: Net, rules: RouterRules, link: int) -> None:
     """A bundle has arrived: is it new and alive, is it wanted, is there room?"""
     at = net.links[link]
     bundle, sender, receiver = at.carries, at.sender, at.receiver
@@ -138,7 +114,7 @@ def arrive(net: Net, rules: Rules, link: int) -> None:
             net.words[receiver, word].seen |= bit
             net.nodes[receiver].missing -= wanted
             net.hops[receiver, bundle] = min(net.hops[sender, bundle] + 1, _MOST_HOPS)
-            if rules.protocol == SPRAY:
+            if rules.copies > 0:
                 net.copies[receiver, bundle] = at.gives
         else:
             outcome = REFUSED
@@ -148,17 +124,19 @@ def arrive(net: Net, rules: Rules, link: int) -> None:
             note_delivery(net, receiver, bundle)
     if outcome != RELAYED:
         return_copies(net, link)
+    elif at.gives > 0 and net.copies[sender, bundle] == 0 and net.words[sender, word].store & bit:
+        remove(net, sender, bundle)  # its last copy was given away
     note_transfer(net, link, at.bytes, outcome)
 
 
 @step
-def reserve_copies(net: Net, rules: Rules, link: int) -> None:
-    """In spray-and-wait a bundle is sent with some of the sender's copies; until it has arrived nobody has them."""
+def reserve_copies(net: Net, rules: RouterRules, link: int) -> None:
+    """Where copies are counted, some of the sender's go with the bundle; until it has arrived nobody has them."""
     at = net.links[link]
     copies = net.copies[at.sender, at.carries]
-    at.gives = spray.given(rules, copies)
-    at.reserved = copies - spray.left(copies, at.gives)
-    net.copies[at.sender, at.carries] = copies - at.reserved
+    at.gives, left = splits(rules, offer_of(net, rules, link, at.carries))
+    at.reserved = copies - left
+    net.copies[at.sender, at.carries] = left
 
 
 @step

@@ -1,7 +1,6 @@
 """From a world to the state of a run, bigger logs when a run outgrows them, and from the state to the outcome."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from serai.opportunistic.engine.state import (
     DELIVERY,
     DROP,
     DROPS,
-    ENTRY,
     LINK,
     LINK_WORD,
     NODE,
@@ -29,31 +27,22 @@ from serai.opportunistic.engine.state import (
     Outcome,
     Records,
 )
+from serai.opportunistic.routing import Room, Size
+from serai.opportunistic.rules import BLOOM, RouterRules, bloom_size
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts, in_order
 
 _FIRST_LOG = 1 << 14
 
 
-class Needs(NamedTuple):
-    """What a protocol wants the state to have room for."""
-
-    lists: bool = False
-    row: int = 1  # length of a list's row
-    subscription_lists: bool = False
-    copies: bool = False
-    predictabilities: bool = False
-    filter_bits: int = 8
-
-
-def lay_out(world: ContactWorld, medium: Medium, needs: Needs) -> Net:
-    """The state at the start of a run."""
+def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room) -> Net:
+    """The state at the start of a run; `room`: what the protocol wants to keep."""
     contacts = contact_records(contacts_that_count(world.contacts, medium))
     bundles, subscriptions = bundle_records(world.bundles), subscription_records(world.subscriptions)
-    nodes, channels, count = world.nodes, max(world.channels, 1), len(bundles)
+    nodes, channels, count = world.nodes, size_of(world).channels, len(bundles)
     words = max((count + BITS - 1) // BITS, 1)
     links = 2 * most_at_once(contacts)
-    listed = links if needs.lists else 0
+    listed = links if rules.lists else 0
     people = records(nodes, NODE, first=NONE, last=NONE)
     people.carries = world.carries
     rows = _FIRST_LOG if medium.full_log else 0
@@ -71,20 +60,24 @@ def lay_out(world: ContactWorld, medium: Medium, needs: Needs) -> Net:
         alive=np.zeros(words, np.int64),
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
-        copies=np.zeros((nodes, count) if needs.copies else (0, 0), np.int16),
+        copies=np.zeros((nodes, count) if rules.copies > 0 else (0, 0), np.int16),
         link_words=records((links, words), LINK_WORD),
-        row=np.zeros((listed, needs.row)),
+        row=np.zeros((listed, room.in_list)),
         views=records((listed, channels), VIEW),
         wants=np.zeros((channels, nodes), np.int16),
-        entries=records((nodes, len(subscriptions)) if needs.subscription_lists else (0, 0), ENTRY, renewed=NONE),
-        predictability=np.zeros((nodes, nodes + channels) if needs.predictabilities else (0, 0)),
-        filter=np.zeros(needs.filter_bits, np.uint8),
+        memory=np.full((nodes, room.in_memory), room.at_first),
+        filter=np.zeros(bloom_size(rules.bloom_bits, count) if rules.seen == BLOOM else 0, np.uint8),
         deliveries=records(most_deliveries(world.bundles, world.subscriptions, channels), DELIVERY),
         transfers=np.zeros(len(TRANSFERS), np.int64),
         drops=np.zeros(len(DROPS), np.int64),
         transfer_log=records(rows, TRANSFER),
         drop_log=records(rows, DROP),
     )
+
+
+def size_of(world: ContactWorld) -> Size:
+    """How large the world is; there is always a channel."""
+    return Size(world.nodes, max(world.channels, 1), len(world.subscriptions.node))
 
 
 def contact_records(contacts: Contacts) -> Records:

@@ -35,8 +35,8 @@ LINK = np.dtype(
         ("heap", "i4"),  # place in the heap, or NONE
         ("previous", "i4"), ("next", "i4"),  # among the links of its sender, in the order in which contacts began
         ("lists", "i4"),  # lists received from the other side in this contact
-        ("gives", "i4"), ("reserved", "i4"),  # copies that go with a bundle, and what of them the sender misses (spray)
-        ("entries", "i4"),  # subscriptions that the list it carries may tell of (DPSP)
+        ("gives", "i4"), ("reserved", "i4"),  # copies that go with a bundle, and what of them the sender misses
+        ("listed", "i4"),  # how many numbers of its row were written, if a protocol does not write all
     ],
     align=True,
 )  # fmt: skip
@@ -44,7 +44,6 @@ LINK = np.dtype(
 NODE = np.dtype(
     [
         ("stored_byte_s", "f8"), ("since_s", "f8"),  # integral of the store, and until when it was worked out
-        ("aged_s", "f8"),  # until when predictabilities were aged (PRoPHET)
         ("used_bytes", "i8"), ("peak_bytes", "i8"),
         ("first", "i4"), ("last", "i4"),  # its links
         ("busy", "i4"),  # transfers it takes part in
@@ -102,16 +101,10 @@ LINK_WORD = np.dtype(
     align=True,
 )  # fmt: skip
 
-VIEW = np.dtype(
-    [
-        ("theirs", "f8"),  # of the receiver: wants the channel (1), hop count (DPSP), or predictability (PRoPHET)
-        ("mine", "f8"),  # the sender's own hop count or predictability, when it got that list
-        ("popularity", "f8"),  # subscriptions to the channel known to the sender then (DPSP)
-    ],
+VIEW = np.dtype(  # see `serai.opportunistic.rules.Offer`
+    [("theirs", "f8"), ("mine", "f8"), ("popularity", "f8")],
     align=True,
-)  # fmt: skip
-
-ENTRY = np.dtype([("renewed", "i4"), ("hops", "i4")], align=True)  # renewed: how often, or NONE if not known
+)
 
 RUN = np.dtype(
     [
@@ -171,13 +164,12 @@ class Net(NamedTuple):
     alive: NDArray[np.int64]  # [W]: born and not expired
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
-    copies: NDArray[np.int16]  # [N, B], spray-and-wait only
+    copies: NDArray[np.int16]  # [N, B], where copies are counted
     link_words: Records  # [L, W]
-    row: NDArray[np.float64]  # [L, ...]: the list that a link carries, but for what was seen
+    row: NDArray[np.float64]  # [L, ...]: the list that a link carries, as its protocol lays it out
     views: Records  # [L, C]: what the sender of a link knows of its receiver
     wants: NDArray[np.int16]  # [C, N]: subscriptions of the node to the channel
-    entries: Records  # [N, S]: what a node knows of others' subscriptions (DPSP)
-    predictability: NDArray[np.float64]  # [N, N + C] (PRoPHET)
+    memory: NDArray[np.float64]  # [N, ...]: what a node remembers of lists, as its protocol lays it out
     filter: NDArray[np.uint8]  # scratch: the bits of a Bloom filter
     deliveries: Records
     transfers: NDArray[np.int64]  # by outcome

@@ -47,10 +47,16 @@ def put(net: Net, node: int, bundle: int) -> None:
 
 
 @step
-def take_out(net: Net, node: int, bundle: int, reason: int) -> None:
-    """Remove a bundle from a node's store, and say why."""
+def remove(net: Net, node: int, bundle: int) -> None:
+    """Remove a bundle from a node's store."""
     net.words[node, bundle // BITS].store &= ~bit_of(bundle)
     use_bytes(net, node, -net.bundles[bundle].size_bytes)
+
+
+@step
+def take_out(net: Net, node: int, bundle: int, reason: int) -> None:
+    """Remove a bundle that a node loses, and say why."""
+    remove(net, node, bundle)
     note_drop(net, node, bundle, reason)
 
 

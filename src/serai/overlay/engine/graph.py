@@ -3,9 +3,6 @@
 A graph is kept as one list of neighbours per node, ascending, all lists in one array.
 """
 
-import csv
-import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +13,9 @@ from numpy.typing import NDArray
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.world.components import connected_components
+from serai.world.files import bad_file, csv_rows, read_text
+from serai.world.grid import nodes_near
+from serai.world.ranges import Buckets, sort_into_buckets
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int32]  # of nodes, trees, hops
@@ -23,8 +23,6 @@ Places = NDArray[np.int64]  # in an array of links, which may have more than 2^3
 
 FAR = 2**31 - 1
 """The distance to a node that cannot be reached."""
-
-_MOST_TOLD = 20  # problems, or members of a component; the rest is only counted
 
 
 class Graph(NamedTuple):
@@ -46,41 +44,14 @@ class Graph(NamedTuple):
 # ---- from positions
 
 
-class _Cells(NamedTuple):
-    """Nodes sorted into square cells at least as wide as the radio reaches."""
-
-    columns: int
-    rows: int
-    of_node: Places
-    start: Places  # nodes of cell c: nodes[start[c] : start[c + 1]]
-    nodes: Numbers
-
-
 def radio_graph(x_m: Floats, y_m: Floats, range_m: float) -> Graph:
     """The graph in which two nodes are neighbours if they stand at most `range_m` apart."""
-    x, y = np.ascontiguousarray(x_m, np.float64), np.ascontiguousarray(y_m, np.float64)
-    cells = _sort_into_cells(x, y, float(range_m))
-    start = _starts(_count_in_range(x, y, float(range_m), cells))
-    return Graph(start, _list_in_range(x, y, float(range_m), cells, start))
-
-
-def _sort_into_cells(x: Floats, y: Floats, range_m: float) -> _Cells:
-    """Cells as narrow as the range allows, but not many more of them than nodes."""
-    most = max(1, 2 * math.isqrt(len(x)))
-    sides = [float(np.ptp(along)) if len(along) else 0.0 for along in (x, y)]
-    columns, rows = (min(max(1, int(side / range_m)), most) for side in sides)
-    column = _cell_along(x, sides[0], columns)
-    row = _cell_along(y, sides[1], rows)
-    of_node = row * columns + column
-    start = _starts(np.bincount(of_node, minlength=columns * rows))
-    return _Cells(columns, rows, of_node, start, np.argsort(of_node, kind="stable").astype(np.int32))
-
-
-def _cell_along(along: Floats, side: float, cells: int) -> Places:
-    if cells == 1:
-        return np.zeros(len(along), np.int64)
-    cell: Places = np.minimum((along - along.min()) / (side / cells), cells - 1).astype(np.int64)
-    return cell
+    if not len(x_m):
+        return Graph(np.zeros(1, np.int64), np.empty(0, np.int32))
+    # A little wider than the range: rounding must not put two neighbours into squares that do not touch.
+    buckets = sort_into_buckets(np.column_stack((x_m, y_m)).astype(np.float64), range_m * (1 + 1e-9))
+    start = _starts(_count_in_range(buckets, float(range_m)))
+    return Graph(start, _list_in_range(buckets, float(range_m), start))
 
 
 def _starts(counts: NDArray[np.int64]) -> Places:
@@ -91,40 +62,35 @@ def _starts(counts: NDArray[np.int64]) -> Places:
 
 
 @rule
-def _hears(x: Floats, y: Floats, range_m: float, one: int, other: int) -> bool:
-    dx, dy = x[one] - x[other], y[one] - y[other]
+def _hears(position: Floats, range_m: float, one: int, other: int) -> bool:
+    dx, dy = position[one, 0] - position[other, 0], position[one, 1] - position[other, 1]
     return one != other and dx * dx + dy * dy <= range_m * range_m
 
 
 @kernel
-def _count_in_range(x: Floats, y: Floats, range_m: float, cells: _Cells) -> Places:
+def _count_in_range(nodes: Buckets, range_m: float) -> Places:
     """How many neighbours each node has."""
-    degree = np.zeros(len(x), np.int64)
-    for node in range(len(x)):
-        row, column = cells.of_node[node] // cells.columns, cells.of_node[node] % cells.columns
-        for near_row in range(max(row - 1, 0), min(row + 2, cells.rows)):
-            first = near_row * cells.columns + max(column - 1, 0)
-            last = near_row * cells.columns + min(column + 1, cells.columns - 1)
-            for place in range(cells.start[first], cells.start[last + 1]):
-                degree[node] += _hears(x, y, range_m, node, cells.nodes[place])
+    index, near = nodes.by_square, np.empty(len(nodes.position), np.int32)
+    degree = np.zeros(len(near), np.int64)
+    for place in range(len(near)):
+        node = index.nodes[place]
+        for i in range(nodes_near(index, nodes.squares, int(index.cells[place]), 1, near)):
+            degree[node] += _hears(nodes.position, range_m, node, near[i])
     return degree
 
 
 @kernel
-def _list_in_range(x: Floats, y: Floats, range_m: float, cells: _Cells, start: Places) -> Numbers:
+def _list_in_range(nodes: Buckets, range_m: float, start: Places) -> Numbers:
     """The neighbours of each node, ascending: node 0 enters itself in the lists of those it hears, then node 1, ..."""
-    end = start[:-1].copy()
-    neighbors = np.empty(start[-1], np.int32)
-    for node in range(len(x)):
-        row, column = cells.of_node[node] // cells.columns, cells.of_node[node] % cells.columns
-        for near_row in range(max(row - 1, 0), min(row + 2, cells.rows)):
-            first = near_row * cells.columns + max(column - 1, 0)
-            last = near_row * cells.columns + min(column + 1, cells.columns - 1)
-            for place in range(cells.start[first], cells.start[last + 1]):
-                other = cells.nodes[place]
-                if _hears(x, y, range_m, node, other):
-                    neighbors[end[other]] = node
-                    end[other] += 1
+    index, near = nodes.by_square, np.empty(len(nodes.position), np.int32)
+    cell_of_node = np.empty(len(near), np.int32)
+    cell_of_node[index.nodes] = index.cells
+    end, neighbors = start[:-1].copy(), np.empty(start[-1], np.int32)
+    for node in range(len(near)):
+        for i in range(nodes_near(index, nodes.squares, int(cell_of_node[node]), 1, near)):
+            if _hears(nodes.position, range_m, node, near[i]):
+                neighbors[end[near[i]]] = node
+                end[near[i]] += 1
     return neighbors
 
 
@@ -159,24 +125,14 @@ def read_links(path: Path) -> tuple[tuple[str, ...], Graph]:
     if not links and not problems:
         problems.append("no links below the header")
     if problems:
-        raise _bad_file(path, problems)
+        raise bad_file(path, problems)
     one_end, other_end = zip(*links, strict=True)
     return tuple(numbers), graph_of_links(len(numbers), one_end, other_end)
 
 
 def _link_rows(path: Path) -> list[tuple[int, str, str]]:
     """Line, `from` and `to` of each row that is not empty."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a text file in UTF-8 (byte {error.start})") from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    reader = csv.reader(io.StringIO(text), strict=True)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise BadInput(f"{path}: line {reader.line_num}: {error}") from None
+    rows = [(line, [cell.strip() for cell in row]) for line, row in csv_rows(path, read_text(path))]
     header = [name.lower() for name in rows[0][1]] if rows else []
     if missing := [name for name in ("from", "to") if header.count(name) != 1]:
         said = f"the header has: {', '.join(rows[0][1])}" if rows else "the file is empty"
@@ -187,16 +143,9 @@ def _link_rows(path: Path) -> list[tuple[int, str, str]]:
         if len(row) != len(header)
     ]
     if uneven:
-        raise _bad_file(path, uneven)
+        raise bad_file(path, uneven)
     one, other = header.index("from"), header.index("to")
     return [(line, row[one], row[other]) for line, row in rows[1:]]
-
-
-def _bad_file(path: Path, problems: Sequence[str]) -> BadInput:
-    told = list(problems[:_MOST_TOLD])
-    if len(problems) > _MOST_TOLD:
-        told.append(f"and {len(problems) - _MOST_TOLD} more")
-    return BadInput("\n".join(f"{path}: {problem}" for problem in told))
 
 
 # ---- connectivity and distance

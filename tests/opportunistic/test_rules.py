@@ -1,0 +1,104 @@
+"""The protocols' rules: tables of cases, and that the compiled loop asks each protocol its own."""
+
+import math
+
+import pytest
+
+from serai.core.jit import kernel
+from serai.opportunistic import direct, dpsp, prophet, spray
+from serai.opportunistic.engine import answers
+from serai.opportunistic.protocols import ROUTING_PROTOCOLS
+from serai.opportunistic.routing import RoutingProtocol
+from serai.opportunistic.rules import Offer, RouterRules
+
+FAR = math.inf
+OFFERS = [
+    Offer(wanted, copies, theirs, mine, popularity, created_s)
+    for wanted, copies, created_s in ((False, 0, 1.0), (True, 1, 2.0), (False, 4, 3.0))
+    for theirs, mine, popularity in ((0.0, FAR, 1.0), (0.5, 0.4, 3.0), (2.0, 1.0, 0.0), (FAR, FAR, 0.0))
+]
+
+
+def offer(wanted: bool = False, copies: int = 0, theirs: float = 0.0, mine: float = 0.0) -> Offer:
+    return Offer(wanted, copies, theirs, mine, 0.0, 0.0)
+
+
+def asked(rules: RouterRules, one: Offer, other: Offer) -> tuple[bool, int, int, int]:
+    """All decisions of the protocol that the rules are of, as the loop asks for them."""
+    given, left = answers.splits(rules, one)
+    return bool(answers.offers(rules, one)), answers.prefers(rules, one, other), given, left
+
+
+compiled = kernel(asked)
+
+
+@pytest.mark.parametrize("protocol", ROUTING_PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_the_loop_asks_each_protocol_its_own_rules(protocol: RoutingProtocol) -> None:
+    settings = protocol.settings()
+    rules, own = answers.compiled_rules(settings), protocol.rules_of(settings).own
+    for one in OFFERS:
+        for other in OFFERS:
+            said = protocol.offers(own, one), protocol.prefers(own, one, other), *protocol.splits(own, one)
+            assert asked(rules, one, other) == said
+            assert compiled(rules, one, other) == said
+
+
+def test_names_are_different_and_settings_lead_to_their_protocol() -> None:
+    assert len({protocol.name for protocol in ROUTING_PROTOCOLS}) == len(ROUTING_PROTOCOLS)
+    for protocol in ROUTING_PROTOCOLS:
+        assert answers.protocol_of(protocol.settings()) is protocol
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [(True, True), (False, False)])
+def test_direct_delivery_is_for_subscribers(wanted: bool, expected: bool) -> None:
+    assert direct.offers(None, offer(wanted)) is expected
+
+
+@pytest.mark.parametrize(
+    ("copies", "binary", "given", "left"), [(8, True, 4, 4), (7, True, 3, 4), (1, True, 1, 1), (8, False, 1, 7)]
+)
+def test_spray_splits_copies(copies: int, binary: bool, given: int, left: int) -> None:
+    assert spray.splits(spray.Spray(binary), offer(copies=copies)) == (given, left)
+    assert spray.offers(spray.Spray(binary), offer(copies=copies)) is (copies > 1)
+    assert spray.offers(spray.Spray(binary), offer(wanted=True, copies=copies))
+
+
+def test_prophets_predictabilities() -> None:
+    """RFC 6693, section 2.1.2, with P_encounter 0.5, beta 0.25, gamma 0.5 for 10 s."""
+    own = prophet.Prophet(0.5, 0.25, 0.5, 10.0)
+    assert prophet.after_encounter(own, 0.0) == 0.5
+    assert prophet.after_encounter(own, 0.5) == 0.75
+    assert prophet.aging_factor(own, 20.0) == 0.25
+    assert prophet.by_way_of(own, 0.0, 0.5, 0.8) == pytest.approx(0.1)
+    assert prophet.by_way_of(own, 0.3, 0.5, 0.8) == 0.3
+    assert prophet.offers(own, offer(theirs=0.3, mine=0.2))
+    assert not prophet.offers(own, offer(theirs=0.2, mine=0.2))
+
+
+@pytest.mark.parametrize(
+    ("filters", "tolerance", "missing", "theirs", "mine", "passes"),
+    [
+        ((), 0, "pass", FAR, FAR, True),
+        (("known-subscription",), 0, "pass", FAR, FAR, False),
+        (("known-subscription",), 0, "pass", FAR, 3.0, True),
+        (("known-subscription",), 0, "pass", 3.0, FAR, True),
+        (("hop-count",), 0, "pass", 2.0, 2.0, True),
+        (("hop-count",), 0, "pass", 3.0, 2.0, False),
+        (("hop-count",), 1, "pass", 3.0, 2.0, True),
+        (("hop-count",), 0, "pass", FAR, 2.0, True),
+        (("hop-count",), 0, "far", FAR, 2.0, False),
+        (("hop-count",), 0, "far", FAR, FAR, True),
+    ],
+)
+def test_dpsp_filters(
+    filters: tuple[dpsp.Filter, ...], tolerance: int, missing: str, theirs: float, mine: float, passes: bool
+) -> None:
+    settings = dpsp.Settings.model_validate({"filters": filters, "hop_tolerance": tolerance, "missing_entry": missing})
+    assert dpsp.offers(dpsp.rules_of(settings).own, offer(theirs=theirs, mine=mine)) is passes
+
+
+@pytest.mark.parametrize(("renewed", "hops"), [(0, 0), (0, 5), (7, 0), (123_456, 65_535)])
+def test_an_entry_comes_back_from_its_number(renewed: int, hops: int) -> None:
+    entry = dpsp.packed(renewed, hops)
+    assert (dpsp.renewed_in(entry), dpsp.hops_in(entry)) == (renewed, hops)
+    assert dpsp.renewed_in(dpsp.UNKNOWN) < 0
