@@ -28,7 +28,7 @@ from pydantic import Field as setting
 
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
-from serai.field.engine.control import first_death
+from serai.field.engine.control import is_over
 from serai.field.engine.ledger import (
     locate,
     log_drop,
@@ -176,7 +176,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
         if short_of_room(field):
             return slot
         run_slot(field, rules, slot)
-        if field.limits.until_death and first_death(field):
+        if is_over(field):
             return slot + 1
     return field.limits.slots
 

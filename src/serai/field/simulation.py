@@ -11,7 +11,7 @@ from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
 from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
-from serai.field.engine.setup import all_control_pj, sensors_in_touch
+from serai.field.engine.setup import sensors_in_touch
 from serai.field.engine.state import DROPS, NONE, Field, Limits
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
@@ -207,7 +207,7 @@ def ledger_of(world: World, field: Field) -> Ledger:
         sent=field.sensors.sent.copy(),
         received=field.sensors.received.copy(),
         event_pj=field.sensors.event_pj.copy(),
-        control_pj=all_control_pj(field),
+        control_pj=field.sensors.control_pj.copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
         control_messages=messages,
         control_bits={kind: int(count * getattr(limits, f"{kind}_bits")) for kind, count in messages.items()},

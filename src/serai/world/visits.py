@@ -118,10 +118,9 @@ def path_cells(x0: float, y0: float, x1: float, y1: float, grid: Grid, cells: Nu
 
 def visits_of(tracks: Tracks, grid: Grid, slots: int) -> Visits:
     """Which cell every subscriber is in, and on which segment, from slot 0 to `slots` - 1; changes only."""
-    plain = grid.as_floats()
     tracks = tracks.writable()
-    by_subscriber = _empty_visits(_most_visits(tracks, plain))
-    count = _find_visits(tracks, plain, slots, by_subscriber)
+    by_subscriber = _empty_visits(_most_visits(tracks, grid))
+    count = _find_visits(tracks, grid.as_floats(), slots, by_subscriber)
     visits = _empty_visits(count)
     _sort_visits(by_subscriber, slots, visits)
     return visits
@@ -134,16 +133,10 @@ def _empty_visits(count: int) -> Visits:
     return Visits(slot, subscriber, cell, segment, np.empty(count, np.uint8), x, y)
 
 
-@kernel
 def _most_visits(tracks: Tracks, grid: Grid) -> int:
     """How many visits there can be: one per segment, and one per column or row that it crosses."""
-    most = tracks.time_s.size
-    for point in range(tracks.time_s.size - 1):
-        here = cell_at(grid, tracks.x_m[point], tracks.y_m[point])
-        there = cell_at(grid, tracks.x_m[point + 1], tracks.y_m[point + 1])
-        most += abs(there // grid.columns - here // grid.columns)
-        most += abs(there % grid.columns - here % grid.columns)
-    return most
+    row, column = np.divmod(grid.cell_of(tracks.x_m, tracks.y_m), grid.columns)
+    return int(tracks.time_s.size + np.abs(np.diff(row)).sum() + np.abs(np.diff(column)).sum())
 
 
 @kernel
@@ -186,7 +179,8 @@ def _sort_visits(found: Visits, slots: int, visits: Visits) -> None:
     place = np.zeros(slots + 1, np.int64)
     for row in range(visits.slot.size):
         place[found.slot[row] + 1] += 1
-    place = np.cumsum(place)
+    for slot in range(slots):
+        place[slot + 1] += place[slot]
     for row in range(visits.slot.size):
         to = place[found.slot[row]]
         place[found.slot[row]] += 1
@@ -313,4 +307,8 @@ def with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
     """The same table, or one twice as long if `count` rows fill it."""
     if count < rows.shape[0]:
         return rows
-    return np.concatenate((rows, rows))
+    longer = np.empty((2 * count, rows.shape[1]), rows.dtype)  # np.concatenate takes seconds to compile
+    for row in range(count):
+        for column in range(rows.shape[1]):
+            longer[row, column] = rows[row, column]
+    return longer
