@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.sections import FieldScenario
+from serai.field.visits import sensor_contacts_by_cell, visits_of
 from serai.field.world import World
 from serai.log.folder import (
     Codes,
@@ -31,9 +33,8 @@ from serai.log.folder import (
     words,
 )
 from serai.log.run import SimulatedRun
-from serai.world.grid import Grid, find_communities
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import sensor_contacts_by_cell, visits_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
