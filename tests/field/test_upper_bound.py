@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serai.field.communities import find_communities
 from serai.field.upper_bound import UpperBound, upper_bounds
+from serai.field.visits import visits_of
 from serai.field.world import World
-from serai.world.grid import Grid, find_communities, place_uniform
+from serai.world.grid import Grid, place_uniform
 from serai.world.mobility import random_waypoint
-from serai.world.visits import visits_of
 from tests.world import slow
 from tests.world.worlds import worlds
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from serai.field.visits import Visits
 from serai.field.world import World
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import Visits
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 

@@ -88,8 +88,8 @@ from serai.field.engine.state import (
     in_touch,
 )
 from serai.field.engine.turns import call_next_line, line_up, pop_place, sensor_at
+from serai.field.visits import path_cells
 from serai.field.world import World
-from serai.world.visits import path_cells
 
 PAPER = "N. Liu et al., Sensors 2009, 9(10), 7580-7594"
 

@@ -18,8 +18,9 @@ from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
+from serai.field.visits import Visits
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
-from serai.world.visits import Visits, position_at
+from serai.world.mobility import position_at
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

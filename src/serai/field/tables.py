@@ -12,15 +12,16 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import OUTCOMES, Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.sections import FieldScenario
+from serai.field.visits import sensor_contacts_by_cell, visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.tables import COUNT, INDEX, PICOJOULES, column
-from serai.world.grid import Grid, find_communities
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import sensor_contacts_by_cell, visits_of
 
 ROLES: Final = ("sensor", "subscriber")
 BITS_PER_BYTE: Final = 8

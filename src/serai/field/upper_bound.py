@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from serai.core.content import matches
 from serai.core.interested import count_interested
 from serai.core.jit import announced_compilation, engine, shared, step
+from serai.field.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers
-from serai.world.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
 
 _MOST_IN_REACH = 9  # communities around a cell: no more than there are cells
 

@@ -32,9 +32,9 @@ from serai.field.engine.state import (
     Records,
     records,
 )
+from serai.field.visits import Visits
 from serai.field.world import World
 from serai.world.grid import Grid
-from serai.world.visits import Visits
 
 
 def lay_out(
