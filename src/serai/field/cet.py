@@ -5,9 +5,9 @@ networks (in Chinese). Journal of Software 2010, 21(8), 1954-1967.
 
 Where to find what, in the paper's order:
 
-    2.1    network model                                serai.world
+    2.1    network model                                serai.field.communities
     3.1    the community head                           elect
-    3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.ced
+    3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.collection
     3.2.2  return: (1) sizes, (2) what, when, to whom   fill_bags, give_back, give_back_event
            (3) notice to the head                       notify
            (4) the tree (Fig. 4 a)                      grow_tree
@@ -25,6 +25,8 @@ from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import engine, shared, step
 from serai.core.units import Joules
 from serai.field import ced
+from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
+from serai.field.collection.storing import store
 from serai.field.engine.control import energy_left_pj, is_over
 from serai.field.engine.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
 from serai.field.engine.queues import new_copy
@@ -37,7 +39,7 @@ from serai.field.world import World
 PAPER = "J. Zhu et al., Journal of Software 2010, 21(8), 1954-1967"
 
 
-class Settings(ced.CommunitySettings):
+class Settings(CommunitySettings):
     """The settings of CET: those of CED and four for the return of events."""
 
     name: Literal["cet"] = "cet"
@@ -58,7 +60,7 @@ class Settings(ced.CommunitySettings):
 class Rules(NamedTuple):
     """The settings as the kernels read them."""
 
-    ced: ced.Rules
+    collection: CollectionRules
     gamma: int
     theta_pj: int
     keep_count: bool
@@ -68,7 +70,7 @@ class Rules(NamedTuple):
 def rules_of(settings: Settings) -> Rules:
     """The settings as the kernels read them."""
     return Rules(
-        ced=ced.rules_of(settings),
+        collection=collection_rules(settings),
         gamma=settings.gamma,
         theta_pj=round(settings.theta_j * 1e12),
         keep_count=settings.return_count == "kept",
@@ -79,7 +81,7 @@ def rules_of(settings: Settings) -> Rules:
 def simulate(world: World, limits: Limits, settings: Settings) -> Field:
     """Run CET over a world; every community begins with an election."""
     rules = rules_of(settings)
-    field = lay_out(world, limits, rules.ced.silent_while_pausing, copies=True)
+    field = lay_out(world, limits, rules.collection.silent_while_pausing, copies=True)
     field.communities.elections = 1
     return drive(field, lambda state, start: advance(state, rules, start))
 
@@ -91,7 +93,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
-        ced.run_slot(field, rules.ced, slot)
+        ced.run_slot(field, rules.collection, slot)
         fill_bags(field, rules)
         for subscriber in range(len(field.subscribers)):
             who = field.subscribers[subscriber]
@@ -302,7 +304,7 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
         log_drop(field, row.event, goal, FULL)
         return
     c = new_copy(field, row.event, goal, row.count if rules.keep_count else 0, STORED)
-    ced.store(field, rules.ced, c)
+    store(field, rules.collection, c)
     if rules.know_returner:
         unmake_due(field, c, find_session(field, row.subscriber, field.sensors[goal].community))
 
