@@ -6,11 +6,11 @@ Tolerant Sensor Networks. Sensors 2009, 9(10), 7580-7594.
 Where to find what, in the paper's order; `collection` is `serai.field.collection`, which CET uses, too:
 
     3    network model: cells, communities, loners      serai.field.communities
-    4.1  (a) Hello                                      serai.field.engine.slots: step_into
-         (b) first contact, PATH                        collection.sessions: meet, welcome, announce
+    4.1  (a) Hello                                      serai.field.engine.slots: begin_visit
+         (b) first contact, PATH                        collection.sessions: meet, begin_session, announce
          (c) changed path                               collection.sessions: meet
          (d) the set Z                                  collection.layers: mark_zone
-         the routing graph (Fig. 2)                     collection.layers: draw_layers
+         the routing graph (Fig. 2)                     collection.layers: build_layers
          forwarding, evenly over the relays (Fig. 3)    collection.forwarding: take_turn, choose_relay, forward
          loner nodes                                    a community of one: its sensor is always in Z
          matching at the subscriber                     serai.field.engine.ledger: receive
@@ -24,10 +24,10 @@ The rules in words, with everything the paper leaves open, are in docs/field/rul
 from typing import Literal
 
 from serai.core.jit import engine, shared, step
-from serai.field.collection.forwarding import settle_arrived, take_turn
+from serai.field.collection.forwarding import line_up_arrived, take_turn
 from serai.field.collection.sessions import meet
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
-from serai.field.collection.storing import expire, give_birth
+from serai.field.collection.storing import expire, publish_next_event
 from serai.field.engine.control import is_over
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import AFTER_ALL, births_left, set_clock, short_of_room, visits_left
@@ -71,11 +71,11 @@ def run_slot(field: Field, rules: CollectionRules, slot: int) -> None:
     call_next_line(field)
     expire(field)
     while births_left(field):
-        give_birth(field, rules)
+        publish_next_event(field, rules)
     while visits_left(field):
         meet(field, rules)
     while field.tally[0].in_line > 0:
         field.clock[0].turn = pop_place(field)
         take_turn(field, rules, sensor_at(field.clock[0].turn))
     field.clock[0].turn = AFTER_ALL
-    settle_arrived(field)
+    line_up_arrived(field)

@@ -8,8 +8,8 @@ from serai.field.visits import path_cells
 
 
 @step
-def redraw_zone(field: Field, session: int) -> None:
-    """Z is drawn up anew from here; the layers follow when somebody has something to send."""
+def renew_zone(field: Field, session: int) -> None:
+    """Z is worked out anew from here; the layers follow when somebody has something to send."""
     at = field.sessions[session]
     locate(field, at.subscriber)
     who = field.subscribers[at.subscriber]
@@ -22,7 +22,7 @@ def redraw_zone(field: Field, session: int) -> None:
 def mark_zone(field: Field, rules: CollectionRules, session: int) -> int:
     """Stamp the cells from which a sensor can hear the subscriber on its way; return the stamp."""
     at, tracks, grid = field.sessions[session], field.tracks, field.limits.grid
-    field.tally[0].stamp += 1
+    field.tally[0].stamp += 1  # a new stamp each time: no need to wipe out the old zone
     stamp = field.tally[0].stamp
     if rules.zone_in_range:
         field.path[0], count = at.zone_cell, 1
@@ -38,12 +38,12 @@ def mark_zone(field: Field, rules: CollectionRules, session: int) -> int:
 
 
 @step
-def draw_layers(field: Field, rules: CollectionRules, session: int) -> None:
+def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
     """The routing graph (Fig. 2): Z is layer 0, its neighbours layer 1, and so on through the community."""
     at = field.sessions[session]
     at.stale = False
     stamp = mark_zone(field, rules, session)
-    if is_drawn(field, session, stamp):
+    if layers_fit(field, session, stamp):
         return
     group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
@@ -55,6 +55,8 @@ def draw_layers(field: Field, rules: CollectionRules, session: int) -> None:
             reached += 1
         else:
             link.layer = NONE
+    # Breadth first from all of Z at once; whoever is reached is one layer farther than who reached it. On the way each
+    # sensor learns how many neighbours it has one layer closer: those are its relays.
     i = 0
     while i < reached:
         sensor = field.frontier[i]
@@ -71,8 +73,8 @@ def draw_layers(field: Field, rules: CollectionRules, session: int) -> None:
 
 
 @step
-def is_drawn(field: Field, session: int, stamp: int) -> bool:
-    """Whether the layers are those of the stamped zone already: Z is what it was."""
+def layers_fit(field: Field, session: int, stamp: int) -> bool:
+    """Whether the layers are those of the stamped zone already: Z is what it was, and nothing is to be done."""
     at = field.sessions[session]
     group = field.communities[at.community]
     for member in range(group.sensors):

@@ -2,7 +2,7 @@
 
 from serai.core.content import matches
 from serai.core.jit import step
-from serai.field.collection.layers import redraw_zone
+from serai.field.collection.layers import renew_zone
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
@@ -14,12 +14,12 @@ from serai.field.engine.sessions import (
     is_going_on,
     join_waiting,
     keep_waiting,
-    make_due,
+    make_pending,
     open_session,
     take_first,
 )
-from serai.field.engine.slots import step_into
-from serai.field.engine.state import DEAD, NONE, STRANDED, UNCOUNTED, Field
+from serai.field.engine.slots import begin_visit
+from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field
 from serai.field.engine.turns import line_up
 
 
@@ -28,22 +28,23 @@ def meet(field: Field, rules: CollectionRules) -> None:
     """The next visit of the slot: sessions end, begin, and hear of a changed path."""
     visit = field.visits[field.tally[0].visited]
     field.tally[0].visited += 1
-    moved = step_into(field, visit, rules.silent_while_pausing)
+    moved = begin_visit(field, visit, rules.silent_while_pausing)
     leave(field, rules, visit.subscriber)
     if not field.subscribers[visit.subscriber].audible:
         return
     for i in range(field.reach_start[visit.cell], field.reach_start[visit.cell + 1]):
         session = find_session(field, visit.subscriber, field.reach[i])
+        # A visit may change the cell, the leg or both, and only some of it concerns a session that goes on.
         if not is_going_on(field, session):
-            welcome(field, rules, session)
+            begin_session(field, rules, session)
             announce(field, session)
         elif visit.moving and field.sessions[session].announced != visit.segment:
             announce(field, session)
         elif moved and rules.zone_moves:
-            redraw_zone(field, session)
+            renew_zone(field, session)
         elif not moved:
             continue
-        wake(field, session)
+        line_up_senders(field, session)
 
 
 @step
@@ -51,12 +52,12 @@ def leave(field: Field, rules: CollectionRules, subscriber: int) -> None:
     """End the sessions with communities out of reach."""
     who = field.subscribers[subscriber]
     i = 0
-    while i < who.sessions:
+    while i < who.sessions:  # ending one moves the others up: then the next stands at the same place
         session = field.now_with[subscriber, i]
         if is_in_reach(field, who.cell, field.sessions[session].community):
             i += 1
         else:
-            see_off(field, rules, session)
+            end_session(field, rules, session)
 
 
 @step
@@ -69,27 +70,28 @@ def is_in_reach(field: Field, cell: int, community: int) -> bool:
 
 
 @step
-def welcome(field: Field, rules: CollectionRules, session: int) -> None:
-    """Begin a session: at the first one, all that is stored becomes due; waiting copies go on."""
+def begin_session(field: Field, rules: CollectionRules, session: int) -> None:
+    """Begin a session: at the first one, all that is stored becomes pending; waiting copies go on."""
     open_session(field, session)
     at = field.sessions[session]
     group, met_before = field.communities[at.community], at.met
     at.met = True
     field.met[at.community, at.word] |= at.bit
     for i in range(group.start, group.start + group.sensors):
+        # From the first session on, what is stored later becomes pending at once (make_pending_for_all_met).
         if not met_before:
-            owe_everything(field, rules, session, field.members[i])
+            make_all_pending(field, rules, session, field.members[i])
         if rules.keep_stranded:
             join_waiting(field, session, field.members[i], rules.open_relays)
 
 
 @step
-def owe_everything(field: Field, rules: CollectionRules, session: int, sensor: int) -> None:
-    """All copies stored at the sensor become due to the session, as far as they are of interest."""
+def make_all_pending(field: Field, rules: CollectionRules, session: int, sensor: int) -> None:
+    """All copies stored at the sensor become pending for the session, as far as they are of interest."""
     c = field.sensors[sensor].stored
     while c != NONE:
         if is_offered(field, rules, c, session):
-            make_due(field, c, session)
+            make_pending(field, c, session)
         c = field.copies[c].next
 
 
@@ -103,28 +105,28 @@ def is_offered(field: Field, rules: CollectionRules, c: int, session: int) -> bo
 
 
 @step
-def see_off(field: Field, rules: CollectionRules, session: int) -> None:
+def end_session(field: Field, rules: CollectionRules, session: int) -> None:
     """End a session: its relayed copies are re-addressed, kept or deleted (CET 3.2.1)."""
     close_session(field, session)
     at = field.sessions[session]
-    heir = first_going_on(field, at.community) if rules.open_relays else NONE
+    successor = first_going_on(field, at.community) if rules.open_relays else NONE
     group = field.communities[at.community]
     for member in range(group.sensors):
         sensor = field.members[group.start + member]
         while field.links[at.links + member].relayed != NONE:
-            strand(field, rules, take_first(field, session, sensor, at.links + member), heir)
-        field.links[at.links + member].owed = UNCOUNTED
+            settle_stranded(field, rules, take_first(field, session, sensor, at.links + member), successor)
+        field.links[at.links + member].pending = UNCOUNTED  # while it is away nobody keeps count
         if not rules.once:
-            owe_everything(field, rules, session, sensor)
+            make_all_pending(field, rules, session, sensor)
 
 
 @step
-def strand(field: Field, rules: CollectionRules, c: int, heir: int) -> None:
+def settle_stranded(field: Field, rules: CollectionRules, c: int, successor: int) -> None:
     """What becomes of a relayed copy whose subscriber has left."""
-    if field.copies[c].state == DEAD:
+    if field.copies[c].state == EXPIRED_COPY:
         free_copy(field, c)
-    elif heir != NONE:
-        address(field, c, heir)
+    elif successor != NONE:
+        address(field, c, successor)
         line_up(field, field.copies[c].holder)
     elif rules.keep_stranded:
         keep_waiting(field, c)
@@ -139,14 +141,14 @@ def announce(field: Field, session: int) -> None:
     at = field.sessions[session]
     at.announced = field.subscribers[at.subscriber].segment
     field.communities[at.community].paths += 1
-    redraw_zone(field, session)
+    renew_zone(field, session)
 
 
 @step
-def wake(field: Field, session: int) -> None:
+def line_up_senders(field: Field, session: int) -> None:
     """Sensors with something for the session stand in line."""
     at = field.sessions[session]
     group = field.communities[at.community]
     for i in range(group.start, group.start + group.sensors):
-        if (field.owing[field.members[i], at.word] | field.carrying[field.members[i], at.word]) & at.bit:
+        if (field.has_pending[field.members[i], at.word] | field.carrying[field.members[i], at.word]) & at.bit:
             line_up(field, field.members[i])

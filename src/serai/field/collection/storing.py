@@ -4,14 +4,20 @@ from serai.core.jit import step
 from serai.field.collection.sessions import is_offered
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.ledger import log_drop
-from serai.field.engine.queues import bury, discard, insert_stored, new_copy, remove_stored
-from serai.field.engine.sessions import forget_due, make_due_to_all_met, owes_now, session_of_bit, unmake_due
+from serai.field.engine.queues import discard, insert_stored, mark_expired, new_copy, remove_stored
+from serai.field.engine.sessions import (
+    clear_all_pending,
+    clear_pending,
+    has_pending_now,
+    make_pending_for_all_met,
+    session_of_bit,
+)
 from serai.field.engine.state import EXPIRED, FULL, NONE, STORED, Field
 from serai.field.engine.turns import line_up
 
 
 @step
-def give_birth(field: Field, rules: CollectionRules) -> None:
+def publish_next_event(field: Field, rules: CollectionRules) -> None:
     """The next event of the slot enters its sensor's queue, if there is room."""
     event = field.tally[0].born
     field.tally[0].born += 1
@@ -24,26 +30,26 @@ def give_birth(field: Field, rules: CollectionRules) -> None:
 
 @step
 def store(field: Field, rules: CollectionRules, c: int) -> None:
-    """A copy takes its place among the stored ones, and is due to all whom the community has met."""
+    """A copy takes its place among the stored ones, and is pending for all whom the community has met."""
     sensor = field.copies[c].holder
     insert_stored(field, c, NONE)
-    make_due_to_all_met(field, c)
+    make_pending_for_all_met(field, c)
     if rules.match_at_sensor:
         withhold(field, rules, c)
-    if owes_now(field, sensor):
+    if has_pending_now(field, sensor):  # nobody moves, so nobody else would call it
         line_up(field, sensor)
 
 
 @step
 def withhold(field: Field, rules: CollectionRules, c: int) -> None:
-    """A copy just stored is not due to those who have no interest in it (match = "sensor")."""
+    """A copy just stored is not pending for those who have no interest in it (match = "sensor")."""
     community = field.sensors[field.copies[c].holder].community
     for word in range(field.communities[community].words):
-        bits = field.due[c, word]
+        bits = field.pending[c, word]
         while bits:
             session = session_of_bit(field, community, word, bits)
             if not is_offered(field, rules, c, session):
-                unmake_due(field, c, session)
+                clear_pending(field, c, session)
             bits &= bits - 1
 
 
@@ -55,9 +61,9 @@ def expire(field: Field) -> None:
         following = field.copies[c].later
         log_drop(field, field.copies[c].event, field.copies[c].holder, EXPIRED)
         if field.copies[c].state == STORED:
-            forget_due(field, c)
+            clear_all_pending(field, c)
             remove_stored(field, c)
             discard(field, c)
-        else:
-            bury(field, c)
+        else:  # somewhere inside a heap, which only gives up its first copy
+            mark_expired(field, c)
         c = following
