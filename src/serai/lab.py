@@ -63,7 +63,9 @@ def simulate(
     until_death: bool = False,
 ) -> FieldRun: ...
 @overload
-def simulate(scenario: OverlayScenario, protocol: str | None = None, seed: int = 0, **options: bool) -> OverlayRun: ...
+def simulate(
+    scenario: OverlayScenario, protocol: str | None = None, seed: int = 0, *, full_log: bool = False
+) -> OverlayRun: ...
 @overload
 def simulate(
     scenario: OpportunisticScenario, protocol: str | None = None, seed: int = 0, *, full_log: bool = False

@@ -39,7 +39,7 @@ class OverlayRun(SimulatedRun):
     @property
     def full_log(self) -> bool:
         """Whether every transfer and every drop was kept."""
-        return False
+        return self.outcome.full is not None
 
     @property
     def attributes(self) -> tuple[str, ...]:

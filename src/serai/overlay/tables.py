@@ -16,6 +16,7 @@ from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.tables import COUNT, INDEX, WORD, column
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
+from serai.overlay.engine.hops import HOPS, FullLog, Hops, Losses
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.run import KINDS, Damage, Load, Notifications, Outcome, QueryMessages, Stage, TreePlaces
 from serai.overlay.engine.state import NONE
@@ -98,7 +99,7 @@ OVERLAY_TABLES = {
 def columns_of(run: OverlayRun) -> dict[str, Columns]:
     """The columns of each table."""
     network, outcome = run.network, run.outcome
-    return {
+    columns = {
         "nodes": _nodes(network),
         "tracks": {"node": np.empty(0, np.int32), "time_s": 0.0, "x_m": None, "y_m": None},
         "contacts": _links(network.graph),
@@ -112,6 +113,9 @@ def columns_of(run: OverlayRun) -> dict[str, Columns]:
         "notifications": outcome.notifications._asdict() | {"subscription": outcome.notifications.query},
         "load": _load(outcome.load),
     }
+    if outcome.full is not None:
+        columns |= {"transfers": _transfers(run, outcome.full.hops), "drops": _drops(outcome.full.losses)}
+    return columns
 
 
 def _nodes(network: Network) -> Columns:
@@ -138,11 +142,15 @@ def _events(run: OverlayRun) -> Columns:
         "time_s": None,
         "channel": "",
         "values": lists(network.values),
-        "size_bytes": float(run.scenario.events.size_bits) / BITS_PER_BYTE,
+        "size_bytes": _size_bytes(run),
         "lifetime_s": np.inf,
         "target": -1,
         "transmissions": _transmissions(len(network.publisher), run.outcome),
     }
+
+
+def _size_bytes(run: OverlayRun) -> float:
+    return float(run.scenario.events.size_bits) / BITS_PER_BYTE
 
 
 def _transmissions(events: int, outcome: Outcome) -> NDArray[np.int64]:
@@ -194,6 +202,16 @@ def _load(load: Load) -> Columns:
     }
 
 
+def _transfers(run: OverlayRun, hops: Hops) -> Columns:
+    """Every hop; nobody fails before the events are published, so each is accepted."""
+    own = {"kind": words(hops.kind, HOPS), "bytes": _size_bytes(run), "outcome": "accepted"}
+    return hops._asdict() | own | {"start_s": None, "end_s": None}
+
+
+def _drops(losses: Losses) -> Columns:
+    return losses._asdict() | {"time_s": None, "reason": "lost"}
+
+
 # --- Reading
 
 
@@ -240,7 +258,14 @@ def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Tabl
         notifications=Notifications(*_columns(tables["notifications"], Notifications)),
         load=Load(sent, received),
         damage=None if damage is None else _damage_from(damage),
+        full=_full_log_from(tables["transfers"], tables["drops"]) if "transfers" in tables else None,
     )
+
+
+def _full_log_from(transfers: pa.Table, drops: pa.Table) -> FullLog:
+    plain = {name: array(transfers, name, np.int32) for name in ("event", "sender", "receiver", "addressee")}
+    losses = (array(drops, name, np.int32) for name in ("event", "node"))
+    return FullLog(Hops(kind=codes(transfers, "kind", HOPS), **plain), Losses(*losses))
 
 
 def _columns(table: pa.Table, rows: Any) -> list[Any]:
