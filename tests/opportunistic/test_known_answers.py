@@ -121,6 +121,21 @@ def test_who_has_met_the_subscriber_is_given_the_bundle(protocol: str) -> None:
     assert deliveries(run(protocol, world(MET_BEFORE, [(4.0, A, 0)], [(C, 0)]), **settings)) == [(0, C, 30.1)]
 
 
+@pytest.mark.parametrize(("first_a", "expected"), [(True, [(0, A, B)]), (False, [])])
+def test_predictabilities_age_by_time_and_not_by_how_often_they_are_looked_at(
+    first_a: bool, expected: list[tuple[int, int, int]]
+) -> None:
+    """A and B meet the subscriber 0.2 s apart: later, whoever met it last is the likelier, though B has met others."""
+    one, other = (A, B) if first_a else (B, A)
+    met = [
+        (one, C, 2.0, 2.1),
+        (other, C, 2.2, 2.3),
+        *((B, 3, t, t + 1.0) for t in (10.0, 20.0, 30.0)),
+        (A, B, 40.0, 41.0),
+    ]
+    assert sent(run("prophet", world(met, [(35.0, A, 0)], [(C, 0)]))) == expected
+
+
 # ---- filters
 
 
