@@ -82,5 +82,5 @@ small = ["sensors.count=12", "subscribers.count=3", 'field.width="60 m"', 'field
 for seed in range(2):
     write_run(simulate(load_scenario("dg", overrides=small), seed=seed), folder / f"seed-{seed}")
 register_sources(spark)
-receptions = spark.read.format("serai-log").option("table", "receptions").load(str(folder))
-receptions.groupBy("seed", "wanted").agg(F.count("*").alias("receptions")).orderBy("seed", "wanted").show()
+deliveries = spark.read.format("serai-log").option("table", "deliveries").load(str(folder))
+deliveries.groupBy("seed", "wanted").agg(F.count("*").alias("deliveries")).orderBy("seed", "wanted").show()

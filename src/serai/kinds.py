@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from serai.core.errors import BadInput, did_you_mean
-from serai.field.log import FieldRun, read_field_run
+from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics, delays_field, measure_field, served_by_size
 from serai.field.sections import FieldScenario
 from serai.field.simulation import simulate_field
@@ -19,7 +19,7 @@ from serai.field.summary import summary_field
 from serai.log.metrics import Floats, Metric, Metrics, Served, declared
 from serai.log.run import Run, SimulatedRun
 from serai.log.summary import Line
-from serai.opportunistic.log import OpportunisticRun, read_opportunistic_run
+from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import (
     OpportunisticMetrics,
     delays_opportunistic,
@@ -30,7 +30,7 @@ from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import simulate_opportunistic
 from serai.opportunistic.summary import HEADLINES as OPPORTUNISTIC_HEADLINES
 from serai.opportunistic.summary import summary_opportunistic
-from serai.overlay.log import OverlayRun, read_overlay_run
+from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics, measure_overlay
 from serai.overlay.sections import OverlayScenario
 from serai.overlay.simulation import simulate_overlay
@@ -59,8 +59,6 @@ class Kind(Generic[S, R, M]):
     """The metrics that are looked for first."""
     summary: Callable[[R, M], Sequence[Line]]
     """A run for the terminal."""
-    read: Callable[[Path, Mapping[str, Any], S], R]
-    """The run that a folder keeps, given what its `run.json` says."""
     delays: Callable[[R], tuple[Floats, int]] | None = None
     """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
     served: Callable[[R], Mapping[str, Served]] | None = None
@@ -112,7 +110,6 @@ FIELD = Kind(
     metrics=FieldMetrics,
     headlines=FIELD_HEADLINES,
     summary=summary_field,
-    read=read_field_run,
     delays=delays_field,
     served=served_by_size,
 )
@@ -124,7 +121,6 @@ OVERLAY = Kind(
     metrics=OverlayMetrics,
     headlines=OVERLAY_HEADLINES,
     summary=summary_overlay,
-    read=read_overlay_run,
 )
 OPPORTUNISTIC = Kind(
     scenario=OpportunisticScenario,
@@ -134,7 +130,6 @@ OPPORTUNISTIC = Kind(
     metrics=OpportunisticMetrics,
     headlines=OPPORTUNISTIC_HEADLINES,
     summary=summary_opportunistic,
-    read=read_opportunistic_run,
     delays=delays_opportunistic,
     message_stats=write_message_stats,
 )
@@ -152,5 +147,8 @@ def kind_of(scenario: Scenario) -> AnyKind:
 
 
 def kind_of_run(run: Run) -> AnyKind:
-    """The kind of network that a run is of."""
-    return next(kind for kind in KINDS.values() if isinstance(run, kind.run))
+    """The kind of network that a run is of; one that was not simulated is of none."""
+    for kind in KINDS.values():
+        if isinstance(run, kind.run):
+            return kind
+    raise BadInput(f"{run!r}: it was not simulated; there are its tables (run.tables), but no metrics")

@@ -15,7 +15,7 @@ from serai.field.sections import FieldScenario
 from serai.kinds import CATALOGUE, check_options, kind_of, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
 from serai.log.metrics import Floats, Metrics
-from serai.log.run import Run, SimulatedRun
+from serai.log.run import RecordedRun, Run, SimulatedRun
 from serai.log.run import write_run as write_run
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import OpportunisticMetrics
@@ -63,7 +63,9 @@ def simulate(
     until_death: bool = False,
 ) -> FieldRun: ...
 @overload
-def simulate(scenario: OverlayScenario, protocol: str | None = None, seed: int = 0, **options: bool) -> OverlayRun: ...
+def simulate(
+    scenario: OverlayScenario, protocol: str | None = None, seed: int = 0, *, full_log: bool = False
+) -> OverlayRun: ...
 @overload
 def simulate(
     scenario: OpportunisticScenario, protocol: str | None = None, seed: int = 0, *, full_log: bool = False
@@ -129,11 +131,13 @@ def delay_cdf(run: Run) -> tuple[Floats, Floats]:
     return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
 
 
-def read_run(folder: str | Path) -> SimulatedRun:
-    """The run that a folder keeps, equal to the one that was written there."""
+def read_run(folder: str | Path) -> Run:
+    """The run that a folder keeps, equal to the one that was written there; of real nodes, their tables."""
     place = Path(folder)
     said = read_description(place)
-    check_keys(place, said, ("scenario", "tables"))
+    if said.get("origin") == "field" and "scenario" not in said:
+        return RecordedRun.read(place, said)
+    check_keys(place, said, ("scenario",))
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
-    run: SimulatedRun = kind_of(scenario).read(place, said, scenario)
+    run: SimulatedRun = kind_of(scenario).run.read(place, said, scenario)
     return run

@@ -30,7 +30,7 @@ def test_every_format_becomes_a_scenario_that_can_be_run(serai: Run, name: str) 
     assert isinstance(scenario, OpportunisticScenario)
     assert scenario.contacts.file is not None
     assert scenario.contacts.file.resolve() == FILES / name
-    nodes, _ = find_contacts(scenario, 0)
+    nodes, _, _ = find_contacts(scenario, 0)
     assert len(nodes.names) >= 1
     assert serai("scenario", "check", "mine.toml").code == 0
 

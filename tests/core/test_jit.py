@@ -70,7 +70,7 @@ def test_the_notice_comes_once(cold: Path) -> None:
     for _ in range(2):
         with announced_compilation("ced", said):
             pass
-    assert said.getvalue().splitlines() == ["compiling kernels (once per version, about a minute) ..."]
+    assert said.getvalue().splitlines() == ["compiling kernels of ced (once per version, about 20 s) ..."]
     assert kernels_are_warm("ced")
     assert not kernels_are_warm("cet")
     assert sorted(path.name for path in cold.glob("*/*")) == ["ced.compiled", "ced.lock"]

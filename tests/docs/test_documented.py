@@ -14,7 +14,6 @@ from pydantic.fields import FieldInfo
 
 from serai.cli import app
 from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
-from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES
 from serai.scenario.section import Scenario, SweepTable
 from serai.sweeping.columns import sweep_schema
 
@@ -99,15 +98,6 @@ def test_choice_of_a_protocol_setting_is_documented(protocol: str, key: str, cho
 @pytest.mark.parametrize("metric", FIELD.definitions)
 def test_metric_is_documented(metric: str) -> None:
     assert metric in code_words(page("metrics.md"))
-
-
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [(table, column) for table, schema in (RUN_TABLES | FULL_LOG_TABLES).items() for column in schema.names],
-)
-def test_log_column_is_documented(table: str, column: str) -> None:
-    words = code_words(page("log.md"))
-    assert {table, column} <= words, f"docs/log.md does not mention {column} of {table}"
 
 
 def commands(command: Any, path: str = "serai") -> Iterator[tuple[str, Any]]:

@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from serai.core.jit import announced_compilation
+from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import OUTCOMES, FullLog, Ledger
 from serai.field.sections import FieldScenario
 from serai.field.simulation import run_protocol
+from serai.field.visits import visits_of
 from serai.field.world import World
-from serai.world.grid import Grid, find_communities
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
-from serai.world.visits import visits_of
 from tests.field.naive import play
 from tests.field.naive.field import Drop, Reception, Records, Transfer
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from serai.field.communities import find_communities
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.sections import FieldScenario
+from serai.field.visits import visits_of
 from serai.field.world import World
-from serai.world.grid import Grid, find_communities
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import visits_of
 
 GRID = Grid(40.0, 10.0, 4, 1)
 VERSIONS = {"serai": "0.1.0", "python": "3.11.0"}

@@ -10,8 +10,7 @@ import pytest
 
 from serai.core.errors import BadInput
 from serai.lab import read_run, write_run
-from serai.log.folder import _digest
-from serai.log.schemas import LOG_VERSION
+from serai.log.folder import LOG_VERSION, _digest
 from tests.log import hand_made
 
 
@@ -67,11 +66,25 @@ def test_another_log_version(folder):
 
 
 def test_description_with_something_missing(folder):
-    change_description(folder, seed=..., drops=...)
-    assert complaint_about(folder) == f"{folder / 'run.json'}: damaged, it lacks seed, drops; run the simulation again"
+    change_description(folder, seed=..., counts={"drops": {}, "died_s": None})
+    missing = "seed, counts.control_messages, counts.control_bits"
+    assert complaint_about(folder) == f"{folder / 'run.json'}: damaged, it lacks {missing}; run the simulation again"
 
 
-@pytest.mark.parametrize("name", ["nodes", "contacts", "receptions", "transfers", "drops"])
+def test_a_simulation_without_its_scenario(folder):
+    change_description(folder, scenario=...)
+    assert complaint_about(folder) == f"{folder / 'run.json'}: damaged, it lacks scenario; run the simulation again"
+
+
+def test_a_folder_of_version_1(folder):
+    change_description(folder, log_version=1, versions={"serai": "0.1.0"})
+    message = complaint_about(folder)
+    assert message.endswith(
+        "use the serai that wrote it ({'serai': '0.1.0'}), or simulate again (scenario and seed: run.json)"
+    )
+
+
+@pytest.mark.parametrize("name", ["nodes", "contacts", "deliveries", "transfers", "drops"])
 def test_missing_table(folder, name):
     (folder / f"{name}.parquet").unlink()
     assert complaint_about(folder) == (
@@ -79,7 +92,7 @@ def test_missing_table(folder, name):
     )
 
 
-@pytest.mark.parametrize("name", ["tracks", "contacts", "energy", "transfers"])
+@pytest.mark.parametrize("name", ["tracks", "contacts", "sensors", "transfers"])
 def test_one_flipped_bit(folder, name):
     path = folder / f"{name}.parquet"
     content = bytearray(path.read_bytes())
@@ -95,31 +108,31 @@ def test_cut_short(folder):
 
 
 def test_all_that_is_wrong_at_once(folder):
-    (folder / "energy.parquet").unlink()
+    (folder / "sensors.parquet").unlink()
     (folder / "events.parquet").write_bytes(b"PAR1")
     message = complaint_about(folder)
-    assert "energy.parquet is missing" in message
+    assert "sensors.parquet is missing" in message
     assert "events.parquet is damaged" in message
 
 
 def test_table_that_is_not_listed(folder):
     listing = json.loads((folder / "run.json").read_text())["tables"]
-    del listing["energy"], listing["drops"]
+    del listing["sensors"], listing["drops"]
     change_description(folder, tables=listing)
     message = complaint_about(folder)
-    assert "energy.parquet is not listed in run.json" in message
+    assert "sensors.parquet is not listed in run.json" in message
     assert "drops.parquet is not listed in run.json" in message
 
 
 def test_other_columns_than_described(folder):
-    path = folder / "energy.parquet"
+    path = folder / "sensors.parquet"
     table = pq.ParquetFile(path).read().drop_columns(["sent"]).append_column("mood", pa.array(["", "", ""]))
     pq.write_table(table, path)
     listing = json.loads((folder / "run.json").read_text())["tables"]
-    change_description(folder, tables=listing | {"energy": {"rows": 3, "sha256": _digest(path)}})
+    change_description(folder, tables=listing | {"sensors": {"rows": 3, "sha256": _digest(path)}})
     message = complaint_about(folder)
-    assert message.startswith(f"{path}: columns sensor (int32), received (int64)")
-    assert "mood (string or null); expected sensor (int32), sent (int64)" in message
+    assert message.startswith(f"{path}: columns node (int32), cell (int32), community (int32), received (int64)")
+    assert "mood (string or null); expected node (int32), cell (int32), community (int32), sent (int64)" in message
 
 
 def test_scenario_that_is_not_valid(folder):

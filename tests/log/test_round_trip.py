@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.field.log import FieldRun
+from serai.field.tables import FIELD_TABLES
 from serai.lab import read_run, write_run
 from serai.log.folder import package_versions
-from serai.log.schemas import FULL_LOG_TABLES, RUN_TABLES
+from serai.log.tables import CORE_TABLES, FULL_LOG_TABLES
 from tests.log import hand_made
 
 ANYTHING = (-np.inf, np.inf)
+RUN_TABLES = CORE_TABLES | FIELD_TABLES
 
 
 def empty(events: list[tuple[int, float, float]], boxes: list[tuple[float, float]]) -> FieldRun:
@@ -98,7 +100,7 @@ def test_tables_of_a_folder(full, tables, tmp_path):
 @pytest.mark.parametrize("name", RUN_TABLES | FULL_LOG_TABLES)
 def test_how_tables_are_stored(name, tmp_path):
     file = pq.ParquetFile(write_run(hand_made.lively(), tmp_path / "run") / f"{name}.parquet")
-    assert not any(column.nullable for column in file.schema_arrow)
+    assert file.schema_arrow.equals((RUN_TABLES | FULL_LOG_TABLES)[name])
     assert file.schema_arrow.metadata[b"attributes"] == b'["A1"]'
     for nth in range(file.metadata.num_columns):
         column = file.metadata.row_group(0).column(nth)
@@ -115,13 +117,14 @@ def test_contacts_are_those_of_the_protocol(tmp_path):
         return sorted(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
 
     # s0, s1, s2 are in cells 0, 1, 3; the walker changes cell at 5, 15 and 25 s.
-    walker = [(0, 0, 0.0, 15.0), (0, 1, 0.0, 25.0), (0, 2, 15.0, 60.0)]
-    assert contacts("ced", silent_while_pausing=False) == [*walker, (1, 2, 0.0, 60.0)]
-    assert contacts("dg", silent_while_pausing=True) == [*walker[:2], (0, 2, 15.0, 30.0)]
+    # The walker is node 3, who stands with s2 is node 4.
+    walker = [(0, 3, 0.0, 15.0), (1, 3, 0.0, 25.0), (2, 3, 15.0, 60.0)]
+    assert contacts("ced", silent_while_pausing=False) == [*walker, (2, 4, 0.0, 60.0)]
+    assert contacts("dg", silent_while_pausing=True) == [*walker[:2], (2, 3, 15.0, 30.0)]
     assert contacts("dg", silent_while_pausing=True, reach="same-cell", resend="once") == [
-        (0, 0, 0.0, 5.0),
-        (0, 1, 5.0, 15.0),
-        (0, 2, 25.0, 30.0),
+        (0, 3, 0.0, 5.0),
+        (1, 3, 5.0, 15.0),
+        (2, 3, 25.0, 30.0),
     ]
 
 

@@ -33,12 +33,15 @@ def log(spark: SparkSession) -> Any:
 def test_tables_of_all_runs(log: Any, runs: tuple[Path, list[Any]]) -> None:
     folder, made = runs
     events = log.load(str(folder))
-    assert events.columns == ["run", "protocol", "seed", "event", "sensor", "time_s", "A1", "A2", "transmissions"]
+    assert events.columns == [
+        *("run", "protocol", "seed", "event", "node", "time_s", "channel", "A1", "A2"),
+        *("size_bytes", "lifetime_s", "target", "transmissions"),
+    ]
     rows = events.where("seed = 2").orderBy("event").collect()
     assert [row.A1 for row in rows] == made[1].world.event_values[:, 0].tolist()
     assert {(row.run, row.protocol) for row in rows} == {("dg/seed-2", "dg")}
-    kinds = log.option("table", "nodes").load(str(folder / "dg" / "seed-1")).groupBy("kind").count().collect()
-    assert sorted(map(tuple, kinds)) == [("sensor", 12), ("subscriber", 3)]
+    roles = log.option("table", "nodes").load(str(folder / "dg" / "seed-1")).groupBy("role").count().collect()
+    assert sorted(map(tuple, roles)) == [("sensor", 12), ("subscriber", 3)]
 
 
 def test_filters_decide_which_folders_are_opened(log: Any, runs: tuple[Path, list[Any]], tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_what_was_collected_is_what_the_metrics_say(
         assert sum(row["received"] for row in mine) == measured.delivered_pairs
         delays = sum(row["mean_delay_s"] * row["received"] for row in mine if row["received"])
         assert delays / measured.delivered_pairs == pytest.approx(measured.mean_delay_s)
-    assert collected.receptions == sum(measured.receptions for measured in metrics)
+    assert collected.deliveries == sum(measured.receptions for measured in metrics)
     assert collected.events == sum(len(set(run.ledger.reception_event.tolist())) for run in made)
     assert collected.wanted == sum(measured.wanted_pairs for measured in metrics)
     assert collected.pairs == len(pq.read_table(out / "pairs")) >= sum(row["received"] for row in report)
@@ -102,6 +105,39 @@ def test_what_was_collected_is_what_the_metrics_say(
     assert not again.changed
     assert again.pairs == collected.pairs
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+KINDS = {
+    "field": ("ced", SMALL),
+    "overlay": ("tinymq", ["nodes.count=40", "field.width=80 m", "field.height=40 m", "roots.count=2",
+                           "events.count=100", "subscriptions.count=20", "subscriptions.widest=1.0"]),
+    "channels": ("dpsp", ["duration=20 min", "nodes.count=12", "movement.width=120 m", "movement.height=120 m",
+                          "bundles.quiet=0 s", "subscriptions.spread=10 min", "subscriptions.length=5 min"]),
+    "ranges": ("flooding", ["duration=20 min", "nodes.count=12", "movement.width=120 m", "movement.height=120 m",
+                            "bundles.quiet=0 s", "subscriptions.where=A1 < ? and A2 < ?"]),
+}  # fmt: skip
+
+
+def test_runs_of_all_kinds_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
+    """Of each kind the pairs that its own metrics count, from the tables that all of them have."""
+    made = {name: simulate(load_scenario(which, changes), seed=1) for name, (which, changes) in KINDS.items()}
+    for name, run in made.items():
+        write_run(run, tmp_path / "runs" / f"{name}'s")
+    collected = collect(spark, tmp_path / "runs", tmp_path / "home")
+    report = pq.read_table(tmp_path / "home" / "report").to_pylist()
+    for name, run in made.items():
+        measured = measure(run)
+        mine = [row for row in report if row["run"] == f"{name}'s"]
+        assert len(mine) == len(run.tables["subscriptions"])
+        assert sum(row["wanted"] for row in mine) == measured.wanted_pairs > 0, name
+        assert sum(row["received"] for row in mine) == measured.delivered_pairs > 0, name
+        if name != "overlay":
+            delays = sum(row["mean_delay_s"] * row["received"] for row in mine if row["received"])
+            assert delays / measured.delivered_pairs == pytest.approx(measured.mean_delay_s), name
+        else:
+            assert {row["mean_delay_s"] for row in mine} == {None}
+    assert collected.runs == 4
+    assert collected.deliveries == sum(len(run.tables["deliveries"]) for run in made.values())
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(

@@ -24,7 +24,7 @@ def traced(name: str, more: str = "", **settings: str) -> OpportunisticScenario:
 
 
 def met(scenario: OpportunisticScenario) -> list[tuple[str, str, float, float]]:
-    nodes, contacts = find_contacts(scenario, 0)
+    nodes, contacts, _ = find_contacts(scenario, 0)
     rows = zip(*(column.tolist() for column in contacts), strict=True)
     return [(nodes.names[a], nodes.names[b], up, down) for a, b, up, down in rows]
 

@@ -1,4 +1,4 @@
-"""Metrics, tables and settings of opportunistic networks stand in the docs as they are defined."""
+"""Metrics and settings of opportunistic networks stand in the docs as they are defined."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from serai.core.units import Quantity, format_quantity
 from serai.kinds import OPPORTUNISTIC
-from serai.log.schemas import CONTACTS_FULL_LOG_TABLES, CONTACTS_TABLES
 from serai.opportunistic.protocols import PROTOCOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -19,14 +18,6 @@ def test_metrics_are_documented_as_defined() -> None:
     assert {name: tuple(row[:2]) for name, row in ROWS.items()} == {
         name: (one.unit or "-", one.meaning) for name, one in OPPORTUNISTIC.definitions.items()
     }
-
-
-@pytest.mark.parametrize("table", CONTACTS_TABLES | CONTACTS_FULL_LOG_TABLES)
-def test_columns_are_documented_with_their_meaning(table: str) -> None:
-    text = RESULTS.split(f"### `{table}`")[1].split("### ")[0]
-    found = re.findall(r"^\| `(\w+)` \| .+? \| (.+?) \|$", text, re.MULTILINE)
-    schema = (CONTACTS_TABLES | CONTACTS_FULL_LOG_TABLES)[table]
-    assert found == [(column.name, column.metadata[b"meaning"].decode()) for column in schema]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

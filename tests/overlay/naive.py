@@ -78,7 +78,7 @@ class Overlay:
     event_trees: str = "own"
     keys: list[dict[int, str]] = field(default_factory=list)  # [tree][node]
     parents: list[dict[int, int]] = field(default_factory=list)
-    astray: list[set[int]] = field(default_factory=list)  # [tree] who has lost the way to its root
+    astray: list[set[int]] = field(default_factory=list)  # [tree] who has lost the path to its root
     subqueries: list[Subquery] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     delivered: set[tuple[Hashable, Hashable]] = field(default_factory=set)  # (event, query)
@@ -184,14 +184,14 @@ class Overlay:
 
     def hops_in_tree(self, tree: int, one: int, other: int) -> int:
         """The number of tree edges between two nodes."""
-        up, down = self.way_to_root(tree, one), self.way_to_root(tree, other)
+        up, down = self.path_to_root(tree, one), self.path_to_root(tree, other)
         return len(set(up) ^ set(down))
 
-    def way_to_root(self, tree: int, node: int) -> list[int]:
-        way = [node]
-        while way[-1] in self.parents[tree]:
-            way.append(self.parents[tree][way[-1]])
-        return way
+    def path_to_root(self, tree: int, node: int) -> list[int]:
+        path = [node]
+        while path[-1] in self.parents[tree]:
+            path.append(self.parents[tree][path[-1]])
+        return path
 
     # --- Queries --------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class Overlay:
     def publish(
         self, event: Hashable, node: int, rendezvous_key: str, wanted: set[Hashable]
     ) -> tuple[list[Walk], list[Walk]]:
-        """The ways of the event and of its notifications; `wanted`: the queries whose boxes its values lie in."""
+        """The paths of the event and of its notifications; `wanted`: the queries whose boxes its values lie in."""
         own = self.own_tree(node)
         trees = range(len(self.roots)) if self.event_trees == "all" else [] if own is None else [own]
         events, notifications = [], []
@@ -356,7 +356,7 @@ class Overlay:
         self.subqueries = [subquery for subquery in self.subqueries if subquery.node not in dead]
         lost = []
         for tree in range(len(self.roots)):
-            hit = {node for node in self.keys[tree] if dead & set(self.way_to_root(tree, node))}
+            hit = {node for node in self.keys[tree] if dead & set(self.path_to_root(tree, node))}
             for node in hit:
                 del self.keys[tree][node], self.parents[tree][node]
             lost.append(hit - dead)
@@ -365,7 +365,7 @@ class Overlay:
         return lost
 
     def add(self, node: int, neighbors: set[int]) -> None:
-        """A node comes into reach of these, and joins with all who had no key for want of a way."""
+        """A node comes into reach of these, and joins with all who had no key for want of a path."""
         self.links[node] = set(neighbors)
         for other in neighbors:
             self.links[other].add(node)

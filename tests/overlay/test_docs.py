@@ -5,18 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pytest
-
 from serai.core.units import Quantity
 from serai.kinds import OVERLAY
-from serai.log.schemas import OVERLAY_TABLES
 from serai.overlay.engine.graph import read_links
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.section import keys_of, known_keys
 
 PAGE = (Path(__file__).parents[2] / "docs" / "overlay" / "index.md").read_text(encoding="utf-8")
-PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}
 
 
 def part(title: str) -> str:
@@ -59,21 +54,6 @@ def test_every_key_with_its_default() -> None:
 def test_every_metric_with_unit_and_definition() -> None:
     found = {name.strip("`"): (unit, meaning) for name, unit, meaning, _ in rows(part("Metrics"))}
     assert found == {name: (one.unit or "-", one.meaning) for name, one in OVERLAY.definitions.items()}
-
-
-def type_in_words(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"list of {type_in_words(kind.value_type)}"
-    return "word" if pa.types.is_dictionary(kind) else PLAIN.get(kind, str(kind))
-
-
-@pytest.mark.parametrize("name", OVERLAY_TABLES)
-def test_every_column(name: str) -> None:
-    chapters = dict(chapter.split("\n", 1) for chapter in part("Run folder").split("\n### ")[1:])
-    assert rows(chapters[name]) == [
-        (f"`{column.name}`", type_in_words(column.type), column.metadata[b"meaning"].decode())
-        for column in OVERLAY_TABLES[name]
-    ]
 
 
 def test_the_example_of_links_can_be_read(tmp_path: Path) -> None:

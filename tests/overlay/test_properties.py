@@ -173,9 +173,9 @@ def potential(above: Overlay, tree: int, node: int, rendezvous_key: str) -> tupl
     """What grows with every hop: docs/overlay/tinymq.md, "Why it ends"."""
     if node not in above.keys[tree]:
         return -1, -above.hops(tree)[node]
-    way = above.way_to_root(tree, node)
+    path = above.path_to_root(tree, node)
     matched = max(
-        len(above.keys[tree][member]) for member in way if rendezvous_key.startswith(above.keys[tree][member])
+        len(above.keys[tree][member]) for member in path if rendezvous_key.startswith(above.keys[tree][member])
     )
     key = above.keys[tree][node]
     if above.routing == "greedy":

@@ -136,7 +136,7 @@ def test_next_hop(
 # --- Figures 1 and 2 ----------------------------------------------------------------------------------------
 #
 # What the text tells of the network of 23 nodes: the roots 6 and 9, the zones of 6 (so it has four children) and
-# 10 (key 0101, one child), and the ways of a query and two events "01". The links below are the fewest that fit.
+# 10 (key 0101, one child), and the paths of a query and two events "01". The links below are the fewest that fit.
 
 FIGURE = links_of(
     (6, 2), (6, 7), (6, 12), (6, 13), (7, 8), (7, 10), (7, 14), (10, 11), (14, 21), (2, 1), (1, 4),
@@ -166,25 +166,25 @@ def test_keys_of_the_papers_figures() -> None:
     ]
 
 
-@pytest.mark.parametrize(("publisher", "event_way", "answer_way"), [
+@pytest.mark.parametrize(("publisher", "event_path", "answer_path"), [
     (21, [(21, 14), (14, 7)], [(7, 6), (6, 13)]),
     (18, [(18, 9), (9, 4)], [(4, 1), (1, 2), (2, 6), (6, 13)]),
 ])  # fmt: skip
-def test_the_ways_of_the_papers_second_figure(
-    publisher: int, event_way: list[tuple[int, int]], answer_way: list[tuple[int, int]]
+def test_the_paths_of_the_papers_second_figure(
+    publisher: int, event_path: list[tuple[int, int]], answer_path: list[tuple[int, int]]
 ) -> None:
     cell = 0b010000  # "01", as long as a rendezvous key has to be
     brokers = FromBrokers(figure())
     asked = brokers.take(Ask("query", NUMBER[13], (cell,), (cell,)))
-    assert ways(asked.sent, "subscribe") == {(13, 6), (6, 7), (6, 2), (2, 1), (1, 4)}
+    assert links_taken(asked.sent, "subscribe") == {(13, 6), (6, 7), (6, 2), (2, 1), (1, 4)}
     assert {(tree, NODE[node]) for _, tree, node in asked.stored} == {(0, 7), (1, 4)}
     told = brokers.take(Tell("event", NUMBER[publisher], (cell,)))
-    assert ways(told.sent, "publish") == set(event_way)
-    assert ways(told.sent, "notify") == set(answer_way)
+    assert links_taken(told.sent, "publish") == set(event_path)
+    assert links_taken(told.sent, "notify") == set(answer_path)
     assert told.delivered == {("event", "query"): 1}
 
 
-def ways(sent: dict[tuple[str, int, int], int], kind: str) -> set[tuple[int, int]]:
+def links_taken(sent: dict[tuple[str, int, int], int], kind: str) -> set[tuple[int, int]]:
     return {(NODE[sender], NODE[receiver]) for name, sender, receiver in sent if name == kind}
 
 

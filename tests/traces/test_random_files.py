@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
 from serai.traces import ContactTrace, TrackTrace, read_trace
-from serai.world.visits import position_at
+from serai.world.mobility import position_at
 from tests.traces import slow
 
 in_one_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)

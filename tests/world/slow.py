@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from serai.field.visits import Visits
 from serai.field.world import World
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import Visits
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
@@ -190,7 +190,7 @@ def wants(world: World, event: int, subscriber: int) -> bool:
 
 
 def arrivals(world: World, slots: int, silent: bool) -> dict[str, dict[tuple[int, int], int]]:
-    """By ceiling: the slot in which each event can first reach each subscriber, wanted or not."""
+    """By upper bound: the slot in which each event can first reach each subscriber, wanted or not."""
     cells, group = world.sensor_cell.tolist(), world.communities.of_sensor.tolist()
     reach = [in_reach(world.tracks, world.grid, cells, slot, 1, silent) for slot in range(slots)]
     found: dict[str, dict[tuple[int, int], int]] = {"direct": {}, "community": {}, "epidemic": {}}
@@ -212,7 +212,7 @@ def arrivals(world: World, slots: int, silent: bool) -> dict[str, dict[tuple[int
     return found
 
 
-def ceiling(world: World, first: dict[tuple[int, int], int], lifetime_s: float) -> tuple[float, float]:
+def upper_bound(world: World, first: dict[tuple[int, int], int], lifetime_s: float) -> tuple[float, float]:
     """Ratio and mean delay over the wanted pairs."""
     pairs = [(e, p) for e in range(len(world.event_sensor)) for p in range(len(world.low)) if wants(world, e, p)]
     delays = [first[pair] - world.event_time_s[pair[0]] for pair in pairs if pair in first]

@@ -3,10 +3,11 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from serai.field.communities import find_communities
+from serai.field.visits import visits_of
 from serai.field.world import World
-from serai.world.grid import Grid, find_communities
+from serai.world.grid import Grid
 from serai.world.mobility import Tracks
-from serai.world.visits import visits_of
 from tests.world.slow import tracks_from
 
 sides = st.sampled_from([1, 2, 3, 5, 8])

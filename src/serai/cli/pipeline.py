@@ -149,7 +149,7 @@ def collect(
         print_json(collected.as_dict())
         return
     share = "" if collected.completeness is None else f", {collected.completeness:.1%} of what was wanted"
-    print(f"runs           {collected.runs:>14,}   {collected.receptions:,} receptions")
+    print(f"runs           {collected.runs:>14,}   {collected.deliveries:,} deliveries")
     print(f"events         {collected.events:>14,}   collected, each once")
     print(f"subscriptions  {collected.subscriptions:>14,}   {collected.pairs:,} pairs{share}")
     print(f"written to {out}" if collected.changed else f"{out}: nothing new")

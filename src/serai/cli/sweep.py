@@ -52,7 +52,7 @@ def sweep(
     names = [name.strip() for name in protocols.split(",")] if protocols else None
     plan = plan_sweep(scenario, settings or (), names, seeds)
     until = parse_until(until_ci, plan.kind) if until_ci else None
-    kept = check_keep(keep, plan)
+    kept = check_keep(keep)
     Store(out).check(plan)
     if not as_json:
         print(f"serai sweep  {sweep_line(plan)}\n", flush=True)

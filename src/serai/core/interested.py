@@ -3,6 +3,8 @@
 `serai.core.content.matches` decides; this counts the same by sets of subscriptions, kept as bits.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,27 +30,44 @@ def count_interested(
     highs = np.ascontiguousarray(np.where(never, -np.inf, high))
     for start in range(0, len(low), _BLOCK):
         block = slice(start, start + _BLOCK)
-        order = np.argsort(lows[block], axis=0), np.argsort(highs[block], axis=0)
-        _add_interested(events, lows[block], highs[block], *order, counts)
+        by_low, by_high = _Bounds.sorted(lows[block]), _Bounds.sorted(highs[block])
+        free = np.isneginf(lows[block]) & np.isposinf(highs[block])
+        _add_interested(events, by_low, by_high, free, counts)
     return counts
+
+
+class _Bounds(NamedTuple):
+    """The lows (or highs) of the boxes, ascending within each attribute: [attribute, rank]."""
+
+    value: NDArray[np.float64]
+    box: NDArray[np.int64]  # whose it is
+
+    @classmethod
+    def sorted(cls, bounds: NDArray[np.float64]) -> "_Bounds":
+        """The bounds [box, attribute] in order."""
+        by_attribute = np.ascontiguousarray(bounds.T)
+        order = np.argsort(by_attribute, axis=1)
+        return cls(np.take_along_axis(by_attribute, order, axis=1), order)
 
 
 @kernel
 def _add_interested(
     values: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    by_low: NDArray[np.int64],
-    by_high: NDArray[np.int64],
+    by_low: _Bounds,
+    by_high: _Bounds,
+    free: NDArray[np.bool_],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add to each event's count how many of the boxes match it; by_low[:, k] orders them by their low in k.
+    """Add to each event's count how many of the boxes match it; `free[box, k]`: the box asks nothing of attribute k.
 
-    begun[k, rank] is the set (as bits) of the boxes with the `rank` smallest lows in attribute k,
-    lasting[k, rank] all but those with the `rank` smallest highs. A value's ranks among the lows and highs
-    pick two sets per attribute, and the boxes in all of them match.
+    Asking `matches` of every box and event takes boxes x events x attributes comparisons. Instead, all possible
+    answers are worked out beforehand: between two neighbouring bounds every value of an attribute lies in the same
+    boxes. begun[k, rank] is the set of the boxes with the `rank` smallest lows in attribute k, those that begin at or
+    before a value of that rank; lasting[k, rank] is all but those with the `rank` smallest highs, those that do not
+    end before it. So a value's two ranks, found by bisection, pick two sets per attribute, and the boxes in all of
+    them match. A set is a row of bits, 64 boxes to a word, and that is what makes it fast.
     """
-    boxes, width = low.shape
+    boxes, width = free.shape
     everyone = np.zeros((boxes + 63) // 64, np.uint64)
     for box in range(boxes):
         everyone[box // 64] |= _bit(box)
@@ -56,15 +75,18 @@ def _add_interested(
     lasting = np.zeros((width, boxes + 1, len(everyone)), np.uint64)
     ranks = np.empty((width, 2, len(values)), np.int32)
     for k in range(width):
-        lasting[k, 0] = everyone
-        _fill_sets(begun[k], lasting[k], by_low[:, k], by_high[:, k])
+        _fill_sets(begun[k], lasting[k], everyone, by_low.box[k], by_high.box[k])
         for box in range(boxes):
-            if low[box, k] == -np.inf and high[box, k] == np.inf:
-                begun[k, -1, box // 64] |= _bit(box)  # the set that a missing value picks
-        _rank_values(ranks[k], values[:, k], low[by_low[:, k], k], high[by_high[:, k], k])
+            # A missing value is not ranked like a number: it picks the set behind all of those, of the boxes that ask
+            # nothing of this attribute, and from `lasting` everyone.
+            if free[box, k]:
+                begun[k, boxes + 1, box // 64] |= _bit(box)
+        _rank_values(ranks[k], values[:, k], by_low.value[k], by_high.value[k])
     wanted = np.empty_like(everyone)
     for event in range(len(values)):
-        wanted[:] = everyone
+        # Words in the inner loop: they lie side by side, so several are combined by one instruction.
+        for word in range(len(wanted)):
+            wanted[word] = everyone[word]
         for k in range(width):
             first, second = ranks[k, 0, event], ranks[k, 1, event]
             for word in range(len(wanted)):
@@ -77,14 +99,22 @@ def _add_interested(
 def _fill_sets(
     begun: NDArray[np.uint64],
     lasting: NDArray[np.uint64],
+    everyone: NDArray[np.uint64],
     by_low: NDArray[np.int64],
     by_high: NDArray[np.int64],
 ) -> None:
-    """Fill in the sets of one attribute, one box after the other in the order of their bounds."""
+    """Fill in the sets of one attribute: each is the one before it with one box more, or one less.
+
+    Words are copied one by one. For `begun[rank + 1] = begun[rank]` numba compiles what raises an error about shapes,
+    and with it all that it takes to write a number as text: 3 s.
+    """
+    for word in range(len(everyone)):
+        lasting[0, word] = everyone[word]
     for rank in range(len(by_low)):
-        begun[rank + 1] |= begun[rank]
+        for word in range(len(everyone)):
+            begun[rank + 1, word] = begun[rank, word]
+            lasting[rank + 1, word] = lasting[rank, word]
         begun[rank + 1, by_low[rank] // 64] |= _bit(by_low[rank])
-        lasting[rank + 1] = lasting[rank]
         lasting[rank + 1, by_high[rank] // 64] &= _ALL ^ _bit(by_high[rank])
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from numba.cpython.unsafe import numbers as _numbers
 from numba.extending import overload, register_jitable
 
+from serai.core.linking import link_inlined_functions_only
 from serai.core.rules import bit_length, lowest_bit, pass_on_to, rule, step
 from serai.core.shared import shared
 
@@ -36,6 +37,7 @@ __all__ = [
     "announced_compilation",
     "bit_length",
     "cache_folder",
+    "compilation_notice",
     "engine",
     "kernel",
     "kernels_are_warm",
@@ -69,6 +71,7 @@ leading_zeros: Any = _numbers.leading_zeros
 _CONFIG: Any = numba.config  # its names are made at run time, out of a type checker's sight
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^\s*(?:from|import) +(serai[\w.]*)(?: +import +(?:\(([^)]*)\)|([^\n(]*)))?", re.MULTILINE)
+COMPILING_S = 20  # a protocol's kernels, at most, on a core of a few years ago
 _FOLDER_NAME = re.compile(r"kernels-[0-9a-f]{16}")
 _UNUSED_DAYS = 30
 _MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabytes with every edit
@@ -123,16 +126,20 @@ def kernels_are_warm(group: str) -> bool:
     return bool(_CONFIG.DISABLE_JIT) or _marker(group).exists()
 
 
+def compilation_notice(groups: Iterable[str], about_s: int = COMPILING_S) -> str:
+    """What is said before kernels are compiled."""
+    return f"compiling kernels of {', '.join(groups)} (once per version, about {about_s} s) ..."
+
+
 @contextmanager
-def announced_compilation(group: str, stream: TextIO | None = None) -> Iterator[None]:
-    """Around the first call of a group of kernels: say so (on stderr) if they must be compiled first."""
+def announced_compilation(group: str, stream: TextIO | None = None, about_s: int = COMPILING_S) -> Iterator[None]:
+    """Around the first call of a group of kernels: say (on stderr) what must be compiled first, and for how long."""
     if kernels_are_warm(group):
         yield
         return
     with _alone(group):  # another process may be compiling them: then wait, and load what it made
         if not kernels_are_warm(group):
-            notice = "compiling kernels (once per version, about a minute) ..."
-            print(notice, file=stream or sys.stderr, flush=True)
+            print(compilation_notice([group], about_s), file=stream or sys.stderr, flush=True)
         yield
         with suppress(OSError):  # then the notice comes once more; the run itself has succeeded
             _marker(group).touch()
@@ -267,5 +274,6 @@ def _last_used(folder: Path) -> float:
         return 0.0
 
 
+link_inlined_functions_only()
 _ROOT = _choose_root()
 _remove_unused(_ROOT)

@@ -28,7 +28,7 @@ from pydantic import Field as setting
 
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
-from serai.field.engine.control import first_death
+from serai.field.engine.control import is_over
 from serai.field.engine.ledger import (
     locate,
     log_drop,
@@ -88,8 +88,8 @@ from serai.field.engine.state import (
     in_touch,
 )
 from serai.field.engine.turns import call_next_line, line_up, pop_place, sensor_at
+from serai.field.visits import path_cells
 from serai.field.world import World
-from serai.world.visits import path_cells
 
 PAPER = "N. Liu et al., Sensors 2009, 9(10), 7580-7594"
 
@@ -176,7 +176,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
         if short_of_room(field):
             return slot
         run_slot(field, rules, slot)
-        if field.limits.until_death and first_death(field):
+        if is_over(field):
             return slot + 1
     return field.limits.slots
 

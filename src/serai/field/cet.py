@@ -25,7 +25,7 @@ from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import engine, shared, step
 from serai.core.units import Joules
 from serai.field import ced
-from serai.field.engine.control import energy_left_pj, first_death
+from serai.field.engine.control import energy_left_pj, is_over
 from serai.field.engine.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
 from serai.field.engine.queues import new_copy
 from serai.field.engine.sessions import find_session, unmake_due
@@ -97,7 +97,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
             who = field.subscribers[subscriber]
             if who.bag != NONE and who.sessions > 0 and who.audible:
                 give_back(field, rules, subscriber)
-        if field.limits.until_death and first_death(field):
+        if is_over(field):
             return slot + 1
     return field.limits.slots
 

@@ -21,7 +21,7 @@ from pydantic import Field as setting
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
 from serai.core.order import contact_rank
-from serai.field.engine.control import first_death
+from serai.field.engine.control import is_over
 from serai.field.engine.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
 from serai.field.engine.setup import drive, lay_out, sensors_in_touch
 from serai.field.engine.slots import births_left, set_clock, short_of_room, step_into, visits_left
@@ -144,7 +144,7 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         for subscriber in range(len(field.subscribers)):
             if field.subscribers[subscriber].audible:
                 drain(field, rules, queues, subscriber)
-        if field.limits.until_death and first_death(field):
+        if is_over(field):
             return slot + 1
     return field.limits.slots
 

@@ -18,8 +18,9 @@ from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
+from serai.field.visits import Visits
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
-from serai.world.visits import Visits, position_at
+from serai.world.mobility import position_at
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -221,10 +222,10 @@ _NO_BOUNDS: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def _upper_bounds(run: FieldRun) -> dict[str, Any]:
-    from serai.field.upper_bound import ceilings
+    from serai.field.upper_bound import upper_bounds
 
     silent = run.scenario.protocol.silent_while_pausing
-    found = ceilings(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
+    found = upper_bounds(run.world, run.scenario.events.lifetime_s, _slots(run), silent)
     ratios = {f"upper_bound_{bound}": found[bound].ratio for bound in _BOUNDS}
     return ratios | {f"upper_bound_{bound}_delay_s": found[bound].mean_delay_s for bound in _BOUNDS}
 

@@ -11,16 +11,17 @@ from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
 from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
-from serai.field.engine.setup import all_control_pj, sensors_in_touch
+from serai.field.communities import find_communities
+from serai.field.engine.setup import sensors_in_touch
 from serai.field.engine.state import DROPS, NONE, Field, Limits
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
+from serai.field.visits import visits_of
 from serai.field.world import World
-from serai.world.grid import Grid, find_communities, place_grid, place_uniform
+from serai.world.grid import Grid, place_grid, place_uniform
 from serai.world.mobility import random_waypoint
 from serai.world.positions import read_positions
-from serai.world.visits import visits_of
 
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
 
@@ -207,7 +208,7 @@ def ledger_of(world: World, field: Field) -> Ledger:
         sent=field.sensors.sent.copy(),
         received=field.sensors.received.copy(),
         event_pj=field.sensors.event_pj.copy(),
-        control_pj=all_control_pj(field),
+        control_pj=field.sensors.control_pj.copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
         control_messages=messages,
         control_bits={kind: int(count * getattr(limits, f"{kind}_bits")) for kind, count in messages.items()},

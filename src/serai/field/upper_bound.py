@@ -1,6 +1,6 @@
 """What contacts alone would allow: the most that any protocol could deliver in a world, and how soon.
 
-Every published ratio is limited by who ever met whom. Three ceilings, for all pairs of an event and a
+Every published ratio is limited by who ever met whom. Three upper bounds, for all pairs of an event and a
 subscriber that wants it; reach is by cells, and queues, rates and batteries have no limits:
 
 * direct: the subscriber must come within reach of the sensor itself;
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from serai.core.content import matches
 from serai.core.interested import count_interested
-from serai.core.jit import announced_compilation, engine, rule, step
+from serai.core.jit import announced_compilation, engine, shared, step
+from serai.field.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers
-from serai.world.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
 
 _MOST_IN_REACH = 9  # communities around a cell: no more than there are cells
 
 
-class Ceiling(NamedTuple):
+class UpperBound(NamedTuple):
     """The share of wanted pairs that could be served in time, and their mean delay; nan if there are none."""
 
     ratio: float
@@ -57,8 +57,10 @@ class _Tally(NamedTuple):
     arrival_slots: NDArray[np.int64]
 
 
-def ceilings(world: World, lifetime_s: float, slots: int, silent_while_pausing: bool = False) -> dict[str, Ceiling]:
-    """The ceilings of a world by name: direct, community, epidemic."""
+def upper_bounds(
+    world: World, lifetime_s: float, slots: int, silent_while_pausing: bool = False
+) -> dict[str, UpperBound]:
+    """The upper bounds of a world by name: direct, community, epidemic."""
     # Copied if they are read-only: kernels compile once per kind of array.
     born_s, values, low, high = (
         np.require(column, np.float64, ["C", "W"])
@@ -75,22 +77,22 @@ def ceilings(world: World, lifetime_s: float, slots: int, silent_while_pausing: 
         sensors.subscriber, sensors.sensor, sensors.start_s.astype(np.int32), sensors.end_s.astype(np.int32)
     )
     home = world.communities.of_sensor[world.event_sensor]
-    with announced_compilation("ceiling"):
+    with announced_compilation("upper-bound", about_s=10):
         tallies = {
             "direct": _tally_contacts(direct, world.event_sensor, content),
             "community": _tally_contacts(_Contacts(*groups), home, content),
             "epidemic": _tally_epidemic(_Contacts(*groups), home, content, slots),
         }
     wanted = int(count_interested(content.values, content.low, content.high).sum())
-    return {name: _ceiling(tally, content.born_s, wanted) for name, tally in tallies.items()}
+    return {name: _bound_of(tally, content.born_s, wanted) for name, tally in tallies.items()}
 
 
-def _ceiling(tally: _Tally, born_s: Floats, wanted: int) -> Ceiling:
-    """The ceiling that a tally amounts to."""
+def _bound_of(tally: _Tally, born_s: Floats, wanted: int) -> UpperBound:
+    """The upper bound that a tally amounts to."""
     possible = int(tally.possible.sum())
     # Exactly rounded, so that the mean does not depend on the order in which arrivals were found.
     total_s = math.fsum(tally.arrival_slots - tally.possible * born_s)
-    return Ceiling(
+    return UpperBound(
         ratio=possible / wanted if wanted else math.nan,
         mean_delay_s=total_s / possible if possible else math.nan,
     )
@@ -120,9 +122,14 @@ def _tally_contacts(found: _Contacts, home: Numbers, content: _Content) -> _Tall
 
 @engine
 def _meet(contacts: _Contacts, first_event: NDArray[np.int64], content: _Content, tally: _Tally) -> None:
-    """Give each subscriber at each contact with a node what was born there since their last contact."""
+    """Give each subscriber at each contact with a node what was born there since their last contact.
+
+    Contacts stand by (subscriber, node, start) and the events of a node by birth, so `event` only ever moves forward
+    while subscriber and node stay the same: an event that was passed has been served, or was too old.
+    """
+    contacts, content, tally = shared(contacts), shared(content), shared(tally)
     event = 0
-    for row in range(contacts.node.size):
+    for row in range(len(contacts.node)):
         subscriber, node = contacts.subscriber[row], contacts.node[row]
         if row == 0 or contacts.node[row - 1] != node or contacts.subscriber[row - 1] != subscriber:
             event = first_event[node]
@@ -157,6 +164,15 @@ def _is_served(event: int, subscriber: int, slot: int, content: _Content) -> boo
 
 
 # ---- epidemic: backwards through time
+#
+# Forwards, every event would have to be spread on its own: events x contacts. Backwards, one pass serves them all.
+# Let arrival[x, p] be the first slot in which subscriber p can have what node x knows now; after the last slot that is
+# never. One slot earlier it differs only for nodes connected in that slot: they exchange all they know, so each can
+# reach p as early as any of them, and the subscribers among them have it at once. When the pass comes to the slot in
+# which an event is born, the row of its community is the answer, for all subscribers.
+#
+# Most slots change nothing. So connected nodes share one row, and rows are touched only in slots where a contact begins
+# or ends, and only those of the nodes connected with it.
 
 
 class _Timetable(NamedTuple):
@@ -258,12 +274,10 @@ def _look_back(
     tally: _Tally,
 ) -> None:
     """From the last slot to the first: who comes within reach and who no longer is, then what is born."""
+    contacts, table, content = shared(contacts), shared(table), shared(content)
+    reach, tally = shared(reach), shared(tally)
     for slot in range(slots - 1, -1, -1):
-        # Going back in time a contact appears where it ends and is gone before it starts.
-        new = table.ending[table.ending_at[slot + 1] : table.ending_at[slot + 2]]
-        gone = table.starting[table.starting_at[slot + 1] : table.starting_at[slot + 2]]
-        if new.size + gone.size > 0:
-            _change(contacts, new, gone, slot, reach)
+        _change(contacts, table, slot, reach)
         for event in range(table.born_at[slot], table.born_at[slot + 1]):
             _spread(event, home[event], slot, slots, content, reach, tally)
 
@@ -271,9 +285,10 @@ def _look_back(
 @step
 def _spread(event: int, community: int, slot: int, slots: int, content: _Content, reach: _Reach, tally: _Tally) -> None:
     """Count whom an event reaches that its community knows from this slot on."""
-    row, communities = reach.row[community], reach.first_seat.size
+    row, communities = reach.row[community], len(reach.first_seat)
     possible = arrival_slots = 0
-    for subscriber in range(reach.arrival.shape[1]):
+    for subscriber in range(len(content.low)):
+        # Who shares the row is connected with the community now; the row itself is not told until that ends.
         at_once = reach.row[communities + subscriber] == row
         arrival = slot if at_once else reach.arrival[row, subscriber]
         if arrival < slots and _is_served(event, subscriber, arrival, content):
@@ -283,42 +298,50 @@ def _spread(event: int, community: int, slot: int, slots: int, content: _Content
     tally.arrival_slots[event] = arrival_slots
 
 
-@rule
-def _change(contacts: _Contacts, new: NDArray[np.int64], gone: NDArray[np.int64], slot: int, reach: _Reach) -> None:
+@step
+def _change(contacts: _Contacts, table: _Timetable, slot: int, reach: _Reach) -> None:
     """Go back from the slot after `slot` to `slot`: settle what was connected then, and regroup the nodes."""
-    communities, before = reach.first_seat.size, reach.counts.searches[0]
-    for row in gone:  # whoever stays connected is settled later
-        _settle(contacts.node[row], before, slot + 1, reach)
-    for row in gone:
-        _leave_seat(contacts.subscriber[row], contacts.node[row], reach)
-    for row in new:
-        _take_seat(contacts.subscriber[row], contacts.node[row], reach)
+    # Going back in time a contact appears where it ends and is gone before it starts.
+    new, new_end = table.ending_at[slot + 1], table.ending_at[slot + 2]
+    gone, gone_end = table.starting_at[slot + 1], table.starting_at[slot + 2]
+    if new == new_end and gone == gone_end:
+        return
+    before = reach.counts.searches[0]  # nodes and rows with a later mark have been dealt with
+    for i in range(gone, gone_end):  # whoever stays connected is settled when that ends
+        _settle(contacts.node[table.starting[i]], before, slot + 1, reach)
+    for i in range(gone, gone_end):
+        _leave_seat(contacts.subscriber[table.starting[i]], contacts.node[table.starting[i]], reach)
+    for i in range(new, new_end):
+        _take_seat(contacts.subscriber[table.ending[i]], contacts.node[table.ending[i]], reach)
     before = reach.counts.searches[0]
-    for row in new:
-        _regroup(contacts.node[row], before, reach)
-    for row in gone:
-        _regroup(contacts.node[row], before, reach)
-        _regroup(communities + contacts.subscriber[row], before, reach)
+    for i in range(new, new_end):
+        _regroup(contacts.node[table.ending[i]], before, reach)
+    for i in range(gone, gone_end):  # the contact that is gone may have been all that held its two sides together
+        _regroup(contacts.node[table.starting[i]], before, reach)
+        _regroup(len(reach.first_seat) + contacts.subscriber[table.starting[i]], before, reach)
     while reach.counts.old_rows[0] > 0:
         reach.counts.old_rows[0] -= 1
         reach.free_rows[reach.counts.free_rows[0]] = reach.old_rows[reach.counts.old_rows[0]]
         reach.counts.free_rows[0] += 1
 
 
-@rule
+@step
 def _settle(node: int, before: int, slot: int, reach: _Reach) -> None:
     """Write down that what a node and those connected with it know reaches the subscribers among them now."""
     if reach.node_mark[node] > before:
         return  # done with another of them
-    communities, found = reach.first_seat.size, _find_connected(node, reach)
-    for other in reach.connected[:found]:
-        if other >= communities:
-            reach.arrival[reach.row[node], other - communities] = slot
+    communities, found = len(reach.first_seat), _find_connected(node, reach)
+    for place in range(found):
+        if reach.connected[place] >= communities:
+            reach.arrival[reach.row[node], reach.connected[place] - communities] = slot
 
 
-@rule
+@step
 def _regroup(node: int, before: int, reach: _Reach) -> None:
-    """Give a node and those connected with it a row of their own, with the best that any of them knew."""
+    """Give a node and those connected with it a row of their own, with the best that any of them knew.
+
+    Old rows are not reused before all groups are made: a group that falls apart needs its row for each of the parts.
+    """
     if reach.node_mark[node] > before:
         return
     found = _find_connected(node, reach)
@@ -330,27 +353,27 @@ def _regroup(node: int, before: int, reach: _Reach) -> None:
         old = reach.row[other]
         reach.row[other] = fresh
         if reach.row_mark[old] == search:
-            continue
+            continue  # another of this group had it
         if reach.row_mark[old] <= before:
             reach.old_rows[reach.counts.old_rows[0]] = old
             reach.counts.old_rows[0] += 1
         reach.row_mark[old] = search
-        _take_over(fresh, old, place == 0, reach.arrival)
+        _take_over(fresh, old, place == 0, reach)
 
 
-@rule
-def _take_over(fresh: int, old: int, first: bool, arrival: Numbers) -> None:
+@step
+def _take_over(fresh: int, old: int, first: bool, reach: _Reach) -> None:
     """Copy the first old row into the fresh one; of the others, what is better."""
-    for subscriber in range(arrival.shape[1]):
-        if first or arrival[old, subscriber] < arrival[fresh, subscriber]:
-            arrival[fresh, subscriber] = arrival[old, subscriber]
+    for subscriber in range(len(reach.row) - len(reach.first_seat)):
+        if first or reach.arrival[old, subscriber] < reach.arrival[fresh, subscriber]:
+            reach.arrival[fresh, subscriber] = reach.arrival[old, subscriber]
 
 
-@rule
+@step
 def _find_connected(node: int, reach: _Reach) -> int:
     """Put into `connected` the node and all that can be reached from it in this slot; how many."""
     reach.counts.searches[0] += 1
-    communities, found, done = reach.first_seat.size, _meet_node(node, 0, reach), 0
+    communities, found, done = len(reach.first_seat), _meet_node(node, 0, reach), 0
     while done < found:
         here = reach.connected[done]
         done += 1
@@ -377,7 +400,7 @@ def _meet_node(node: int, found: int, reach: _Reach) -> int:
     return found + 1
 
 
-@rule
+@step
 def _seat_of(subscriber: int, community: int, reach: _Reach) -> int:
     """The subscriber's seat for a community; for -1, a free one."""
     seat = subscriber * _MOST_IN_REACH
@@ -386,7 +409,7 @@ def _seat_of(subscriber: int, community: int, reach: _Reach) -> int:
     return seat
 
 
-@rule
+@step
 def _take_seat(subscriber: int, community: int, reach: _Reach) -> None:
     """The subscriber has the community within reach: its seat goes to the head of the chain."""
     seat, following = _seat_of(subscriber, -1, reach), reach.first_seat[community]
@@ -398,7 +421,7 @@ def _take_seat(subscriber: int, community: int, reach: _Reach) -> None:
     reach.first_seat[community] = seat
 
 
-@rule
+@step
 def _leave_seat(subscriber: int, community: int, reach: _Reach) -> None:
     """The subscriber no longer has the community within reach: its seat leaves the chain."""
     seat = _seat_of(subscriber, community, reach)

@@ -5,9 +5,10 @@ Two protocols compared under one seed see the same world.
 
 from typing import NamedTuple
 
-from serai.world.grid import Communities, Floats, Grid, Numbers
+from serai.field.communities import Communities
+from serai.field.visits import Visits
+from serai.world.grid import Floats, Grid, Numbers
 from serai.world.mobility import Tracks
-from serai.world.visits import Visits
 
 __all__ = ["World"]
 

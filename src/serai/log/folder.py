@@ -1,6 +1,6 @@
 """The folder that keeps a run: Parquet tables and `run.json`, written whole or not at all, checked when read.
 
-What stands in the tables is the business of the kind of network; `docs/log.md` describes every table and column.
+`docs/log.md` describes every table and column; `serai.log.tables` declares those that all kinds of network share.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from serai import __version__
 from serai.core.errors import BadInput
 
@@ -26,10 +23,9 @@ from serai.core.errors import BadInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Codes = NDArray[np.int8]  # places in a list of words
-Columns = dict[str, Any]
-
 RUN_FILE: Final = "run.json"
+LOG_VERSION: Final = 2
+"""Goes up when a table or `run.json` changes in a way that an older reader would misread."""
 _PACKAGES: Final = ("numpy", "numba", "pyarrow", "pydantic")
 
 
@@ -98,8 +94,6 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
 
 
 def _write_files(description: Mapping[str, Any], tables: Mapping[str, pa.Table], folder: Path) -> None:
-    from serai.log.schemas import LOG_VERSION
-
     listing = {name: _write_table(table, _file(folder, name)) for name, table in tables.items()}
     said = {"log_version": LOG_VERSION} | dict(description) | {"tables": listing}
     text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
@@ -132,23 +126,6 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def words(codes: Codes, all_words: tuple[str, ...]) -> pa.DictionaryArray:
-    """Codes as the words they stand for."""
-    import pyarrow as pa
-
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(all_words))
-
-
-def lists(rows: NDArray[np.float64]) -> pa.ListArray:
-    """A matrix as one list per row."""
-    import pyarrow as pa
-
-    from serai.log.schemas import NUMBERS
-
-    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
-    return pa.ListArray.from_arrays(offsets, rows.ravel(), type=NUMBERS)
-
-
 # --- Reading
 
 
@@ -169,23 +146,28 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def check_keys(folder: Path, said: Mapping[str, Any], keys: Iterable[str]) -> None:
-    """Complain about a `run.json` that lacks some of the keys."""
-    if missing := [key for key in keys if key not in said]:
+    """Complain about a `run.json` that lacks some of the keys; `counts.drops` is one inside another."""
+    if missing := [key for key in keys if not _has(said, key)]:
         raise BadInput(f"{folder / RUN_FILE}: damaged, it lacks {', '.join(missing)}; run the simulation again")
 
 
-def _check_version(folder: Path, said: Mapping[str, Any]) -> None:
-    from serai.log.schemas import LOG_VERSION
+def _has(said: Any, key: str) -> bool:
+    first, _, rest = key.partition(".")
+    return isinstance(said, dict) and first in said and (not rest or _has(said[first], rest))
 
+
+def _check_version(folder: Path, said: Mapping[str, Any]) -> None:
     if said["log_version"] != LOG_VERSION:
         raise BadInput(
-            f"{folder}: log version {said['log_version']}; this serai ({__version__}) reads log version"
-            f" {LOG_VERSION}: use the serai that wrote it ({said.get('versions')}), or simulate again"
+            f"{folder}: log version {said['log_version']}; this serai ({__version__}) reads log version {LOG_VERSION}:"
+            f" use the serai that wrote it ({said.get('versions')}), or simulate again (scenario and seed: {RUN_FILE})"
         )
 
 
-def read_tables(folder: Path, listing: Mapping[str, Any], described: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
-    """The described tables of the run, or one complaint about all that cannot be used."""
+def read_tables(
+    folder: Path, listing: Mapping[str, Any], described: Mapping[str, pa.Schema | None]
+) -> dict[str, pa.Table]:
+    """The described tables of the run, or one complaint about all that cannot be used; None: any columns will do."""
     found = [_problem_of(_file(folder, name), listing.get(name)) for name in described]
     if problems := [problem for problem in found if problem]:
         raise BadInput(f"{folder}: {'; '.join(problems)}; restore the folder, or run the simulation again")
@@ -203,11 +185,11 @@ def _problem_of(path: Path, listed: Mapping[str, Any] | None) -> str | None:
     return None
 
 
-def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
+def _read_table(path: Path, schema: pa.Schema | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(path).read()
-    if not table.schema.equals(schema):
+    if schema is not None and not table.schema.equals(schema):
         raise BadInput(f"{path}: columns {_signature(table.schema)}; expected {_signature(schema)}")
     return table
 
@@ -215,23 +197,3 @@ def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
 def _signature(schema: pa.Schema) -> str:
     kinds = (f"{column.type} or null" if column.nullable else str(column.type) for column in schema)
     return ", ".join(f"{name} ({kind})" for name, kind in zip(schema.names, kinds, strict=True))
-
-
-def array(table: pa.Table, column: str, kind: type[np.generic]) -> NDArray[Any]:
-    """A column as an array of its own: pyarrow's may not be written to, and kernels compile anew for such."""
-    return np.array(table[column].to_numpy(), dtype=kind)
-
-
-def matrix(table: pa.Table, column: str, width: int) -> NDArray[np.float64]:
-    """A column of lists as a matrix."""
-    numbers = table[column].combine_chunks().flatten().to_numpy()
-    return np.array(numbers, dtype=np.float64).reshape(len(table), width)
-
-
-def codes(table: pa.Table, column: str, all_words: tuple[str, ...]) -> Codes:
-    """The place of each word of a column in the list of words."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    places = pc.index_in(table[column].cast(pa.string()), value_set=pa.array(all_words))
-    return np.array(places.to_numpy(), dtype=np.int8)

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from serai.log.folder import check_out, package_versions, write_folder
+from serai.log.folder import check_keys, check_out, package_versions, read_tables, write_folder
 from serai.log.metrics import Metrics
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
@@ -21,7 +21,11 @@ from serai.scenario.write import to_toml
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from serai.log.columns import Columns
     from serai.log.picture import RunPicture
+
+_SIMULATED: Final = ("origin", "kind", "protocol", "seed", "scenario", "attributes", "counts", "versions", "tables")
+_RECORDED: Final = ("origin", "kind", "protocol", "attributes", "versions", "tables")
 
 
 class Run(ABC):
@@ -32,17 +36,18 @@ class Run(ABC):
 
     @property
     @abstractmethod
+    def kind(self) -> str:
+        """The kind of network, as scenarios call it."""
+
+    @property
+    @abstractmethod
     def full_log(self) -> bool:
         """Whether every transfer and every drop was kept."""
 
-    @cached_property
-    def tables(self) -> Mapping[str, pa.Table]:
-        """Every table of the run by name, as its folder keeps them; made when first asked for."""
-        return self._tables()
-
+    @property
     @abstractmethod
-    def _tables(self) -> dict[str, pa.Table]:
-        """Every table of the run by name."""
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Every table of the run by name, as its folder keeps them."""
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
@@ -64,16 +69,23 @@ class Run(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedRun(Run):
-    """One run of a scenario: the same scenario, protocol, seed and versions give it again."""
+    """One run of a scenario: the same scenario, protocol, seed and versions give it again.
+
+    Each kind of network has a class below this one, which says how its arrays stand in tables and come back.
+    """
 
     scenario: Scenario
     protocol: str
     seed: int
     versions: dict[str, str] = field(default_factory=package_versions, kw_only=True)
 
-    @abstractmethod
-    def counts(self) -> dict[str, Any]:
-        """What `run.json` says beyond what it says of every run: sums that need no table."""
+    COUNTED: ClassVar[tuple[str, ...]] = ()
+    """The names of `counts`."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of network, as scenarios call it."""
+        return self.scenario.network
 
     @property
     @abstractmethod
@@ -81,19 +93,57 @@ class SimulatedRun(Run):
         """The names of the events' attributes."""
 
     @abstractmethod
+    def counts(self) -> dict[str, Any]:
+        """Sums that need no table, by name."""
+
+    @abstractmethod
     def in_numbers(self) -> tuple[str, ...]:
         """How much there is of everything, in a few words each."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, Columns]:
+        """The columns of each table, as `serai.log.tables.make_tables` takes them; `transfers` only in a full log."""
+
+    @staticmethod
+    @abstractmethod
+    def own_tables() -> dict[str, pa.Schema]:
+        """The tables that only this kind of network has."""
+
+    @staticmethod
+    @abstractmethod
+    def parts_from(scenario: Any, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+        """What this kind of run has beyond every other, from the tables and the `run.json` that it was written as."""
+
+    @cached_property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Every table of the run by name, as its folder keeps them; made when first asked for."""
+        from serai.log.tables import make_tables
+
+        return make_tables(self.columns(), self.own_tables(), self.attributes)
 
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
         return {
+            "origin": "simulation",
+            "kind": self.kind,
             "protocol": self.protocol,
             "seed": self.seed,
             "scenario": to_toml(self.scenario),
             "attributes": list(self.attributes),
+            "counts": self.counts(),
             "versions": self.versions,
-            **self.counts(),
         }
+
+    @classmethod
+    def read(cls, place: Path, said: Mapping[str, Any], scenario: Scenario) -> Self:
+        """The run that a folder keeps, given what its `run.json` says."""
+        from serai.log.tables import CORE_TABLES, FULL_LOG_TABLES
+
+        check_keys(place, said, (*_SIMULATED, *(f"counts.{name}" for name in cls.COUNTED)))
+        full = FULL_LOG_TABLES if said["tables"].keys() & FULL_LOG_TABLES.keys() else {}
+        tables = read_tables(place, said["tables"], CORE_TABLES | cls.own_tables() | full)
+        parts = cls.parts_from(scenario, said, tables)
+        return cls(scenario, said["protocol"], said["seed"], versions=said["versions"], **parts)
 
     def __repr__(self) -> str:
         numbers = ", ".join((*self.in_numbers(), *(["full log"] if self.full_log else [])))
@@ -109,6 +159,59 @@ class SimulatedRun(Run):
         """Every metric of the run, worked out when first asked for."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordedRun(Run):
+    """What real nodes logged: the tables, and what `run.json` says; no scenario would give it again."""
+
+    protocol: str
+    versions: dict[str, str]  # of the nodes' software
+    said: dict[str, Any]  # all else that `run.json` says
+    recorded: Mapping[str, pa.Table]
+
+    @property
+    def kind(self) -> str:
+        """The kind of network, as scenarios call it."""
+        return str(self.said["kind"])
+
+    @property
+    def full_log(self) -> bool:
+        """Whether every transfer and every drop was kept."""
+        return "transfers" in self.recorded
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Every table of the run by name, as its folder keeps them."""
+        return self.recorded
+
+    def description(self) -> dict[str, Any]:
+        """What `run.json` says, but for the version of the log and the list of tables."""
+        return self.said | {"protocol": self.protocol, "versions": self.versions}
+
+    @classmethod
+    def read(cls, place: Path, said: Mapping[str, Any]) -> Self:
+        """The run that a folder keeps, given what its `run.json` says."""
+        from serai.log.tables import CORE_TABLES, FULL_LOG_TABLES
+
+        check_keys(place, said, _RECORDED)
+        known = CORE_TABLES | FULL_LOG_TABLES
+        full = FULL_LOG_TABLES if said["tables"].keys() & FULL_LOG_TABLES.keys() else {}
+        described = {name: known.get(name) for name in said["tables"]} | CORE_TABLES | full
+        tables = read_tables(place, said["tables"], described)
+        elsewhere = ("log_version", "tables", "protocol", "versions")
+        rest = {key: value for key, value in said.items() if key not in elsewhere}
+        return cls(said["protocol"], said["versions"], rest, tables)
+
+    def __repr__(self) -> str:
+        nodes, events = len(self.tables["nodes"]), len(self.tables["events"])
+        return f"RecordedRun({self.protocol}: {nodes} nodes, {events} events)"
+
+
+def write_run(run: Run, folder: str | Path) -> Path:
+    """Write a run to a new or empty folder, whole or not at all, and say where it is."""
+    check_out(folder)  # before the tables are put together
+    return write_folder(folder, run.description(), run.tables)
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two values are the same, arrays to the last bit."""
     if isinstance(one, np.ndarray):
@@ -117,9 +220,3 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
-
-
-def write_run(run: Run, folder: str | Path) -> Path:
-    """Write a run to a new or empty folder, whole or not at all, and say where it is."""
-    check_out(folder)  # before the tables are put together
-    return write_folder(folder, run.description(), run.tables)

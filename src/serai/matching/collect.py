@@ -1,7 +1,8 @@
 """From the network to the answer: what subscribers brought home, without repeats, matched, and a report on each.
 
-This is what a deployment would run every night. Runs come from `serai run --out`; a field's own logs will do as well.
-An event counts as collected when any subscriber received it: whoever comes home brings it to all.
+This is what a deployment would run every night. Only the tables are read that every kind of network logs, so runs of
+all kinds and logs of real nodes may lie side by side. An event counts as collected when any subscriber received it:
+whoever comes home brings it to all.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 
 from serai.core.errors import BadInput
-from serai.log.folder import RUN_FILE, read_description
+from serai.log.folder import RUN_FILE
 from serai.matching import tables
 from serai.matching.match import match
 from serai.spark.sources import register_sources, runs_in
 
-_NEEDED = ("events", "subscriptions", "receptions")
+_READ = ("events", "subscriptions", "deliveries")
 _MARK = "collect.json"
 
 
@@ -30,7 +31,7 @@ class Collected:
     """What a collection found, over all runs."""
 
     runs: int
-    receptions: int
+    deliveries: int
     events: int  # collected, each once
     pairs: int  # of a collected event and a subscription that wants it
     subscriptions: int
@@ -69,9 +70,6 @@ def _signature(folder: Path) -> str:
     runs = runs_in(folder)
     if not runs:
         raise BadInput(f"{folder}: no run in it (no {RUN_FILE} found); name a folder written with --out")
-    for run in runs:
-        if lacking := [name for name in _NEEDED if name not in read_description(run)["tables"]]:
-            raise BadInput(f"{run}: a run without the table {lacking[0]} cannot be collected")
     whole = hashlib.sha256()
     for run in runs:
         whole.update(f"{run.relative_to(folder).as_posix()}\0".encode() + (run / RUN_FILE).read_bytes())
@@ -80,16 +78,16 @@ def _signature(folder: Path) -> str:
 
 def _collect(spark: SparkSession, folder: Path, made: Path) -> Collected:
     register_sources(spark)
-    born, asked, receptions = (
-        spark.read.format("serai-log").option("table", table).load(str(folder)) for table in _NEEDED
+    born, asked, deliveries = (
+        spark.read.format("serai-log").option("table", table).load(str(folder)) for table in _READ
     )
-    born = with_id(born, "event")
-    asked = only_of_its_run(with_id(asked, "subscriber", "subscription"))
-    received = with_id(with_id(receptions, "event"), "subscriber", "subscription").cache()
+    born = with_id(born, "event", "node")
+    asked = as_conditions(with_id(asked, "subscription", "node"))
+    received = with_id(deliveries, "event", "node").cache()
     first_home = received.groupBy("event").agg(F.min("time_s").alias("collected_s"), F.count("*").alias("copies"))
     events = born.join(first_home, "event").cache()
-    wanted = match(born, asked).cache()
-    pairs = with_times(wanted, events, received)
+    wanted = in_time(match(born, asked), born, asked, received).cache()
+    pairs = with_times(wanted, events)
     for name, table in (("events", events.orderBy("event")), ("pairs", pairs.orderBy("subscription", "event"))):
         table.write.parquet(str(made / name))
         tables.keep_parts(made / name)
@@ -100,7 +98,7 @@ def _collect(spark: SparkSession, folder: Path, made: Path) -> Collected:
     assert sums is not None
     collected = Collected(
         runs=len(runs_in(folder)),
-        receptions=received.count(),
+        deliveries=received.count(),
         events=events.count(),
         pairs=sums[2] or 0,
         subscriptions=sums[0],
@@ -113,38 +111,52 @@ def _collect(spark: SparkSession, folder: Path, made: Path) -> Collected:
     return collected
 
 
-def with_id(rows: DataFrame, number: str, name: str | None = None) -> DataFrame:
-    """The rows with an id that is unique over all runs, `run/number`, in place of the number."""
-    unique = F.concat_ws("/", "run", F.col(number).cast("string"))
-    return (
-        rows.withColumn(name or number, unique)
-        if name in (None, number)
-        else rows.withColumn(name, unique).drop(number)
-    )
+def with_id(rows: DataFrame, *numbers: str) -> DataFrame:
+    """The rows with ids that are unique over all runs, `run/number`, in place of these numbers."""
+    return rows.withColumns({name: F.concat_ws("/", "run", F.col(name).cast("string")) for name in numbers})
 
 
-def only_of_its_run(subscriptions: DataFrame) -> DataFrame:
-    """The subscriptions, which want events of their own run only."""
-    run = F.replace("run", F.lit("'"), F.lit("''"))
-    return subscriptions.select(
-        "subscription",
-        "run",
-        "protocol",
-        "seed",
-        F.concat("where", F.lit(" and run = '"), run, F.lit("'")).alias("where"),
-    )
+def as_conditions(subscriptions: DataFrame) -> DataFrame:
+    """The subscriptions as conditions on events: what they say, their channel, and only events of their own run."""
+    return subscriptions.withColumn(
+        "where",
+        F.concat_ws(
+            " and ",
+            F.when(F.col("where") != "", F.col("where")),
+            F.when(F.col("channel") != "", _equals("channel")),
+            _equals("run"),
+        ),
+    ).select("subscription", "run", "protocol", "seed", "node", "where", "from_s", "to_s")
 
 
-def with_times(wanted: DataFrame, events: DataFrame, received: DataFrame) -> DataFrame:
+def _equals(column: str) -> Column:
+    return F.concat(F.lit(f"{column} = '"), F.replace(F.col(column), F.lit("'"), F.lit("''")), F.lit("'"))
+
+
+def in_time(matching: DataFrame, born: DataFrame, asked: DataFrame, received: DataFrame) -> DataFrame:
+    """The matching pairs whose event is alive at a time at which it is asked for, and when the node itself had it.
+
+    What a node published itself counts only if the network delivered it: some do, and others need not.
+    """
+    events = born.select("event", "time_s", "lifetime_s", F.col("node").alias("publisher"))
+    pairs = matching.join(events, "event").join(asked.select("subscription", "node", "from_s", "to_s"), "subscription")
+    had = received.select("event", "node", F.lit(True).alias("had"), F.col("time_s").alias("received_s"))
+    pairs = pairs.join(had, ["event", "node"], "left")
+    since_s, until_s = F.greatest("time_s", "from_s"), F.least(F.col("time_s") + F.col("lifetime_s"), "to_s")
+    meet = F.col("time_s").isNull() | (since_s < until_s)
+    elsewhere = (F.col("publisher") != F.col("node")) | F.col("had").isNotNull()
+    return pairs.where(meet & elsewhere).select("event", "subscription", "had", "received_s")
+
+
+def with_times(wanted: DataFrame, events: DataFrame) -> DataFrame:
     """The pairs of collected events: when somebody brought the event home, and when the subscriber itself had it."""
-    own = received.select("event", "subscription", F.col("time_s").alias("received_s"))
-    home = events.select("event", "time_s", "collected_s")
-    pairs = wanted.join(home, "event").join(own, ["event", "subscription"], "left")
+    pairs = wanted.join(events.select("event", "time_s", "collected_s"), "event")
     return pairs.select(
         "event",
         "subscription",
         "time_s",
         "collected_s",
+        F.col("had").isNotNull().alias("received"),
         "received_s",
         (F.col("collected_s") - F.col("time_s")).alias("collected_delay_s"),
         (F.col("received_s") - F.col("time_s")).alias("delay_s"),
@@ -156,7 +168,7 @@ def per_subscription(asked: DataFrame, wanted: DataFrame, pairs: DataFrame) -> D
     there = wanted.groupBy("subscription").agg(F.count("*").alias("wanted"))
     found = pairs.groupBy("subscription").agg(
         F.count("*").alias("collected"),
-        F.count("received_s").alias("received"),
+        F.sum(F.col("received").cast("long")).alias("received"),
         F.mean("collected_delay_s").alias("mean_collected_delay_s"),
         F.mean("delay_s").alias("mean_delay_s"),
         F.percentile("delay_s", 0.95).alias("p95_delay_s"),

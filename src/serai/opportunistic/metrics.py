@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import matches
 from serai.core.errors import BadInput
 from serai.log.metrics import TimedMetrics, delay_metrics, jain, mean, metric, ratio
 from serai.opportunistic.engine.state import DROPS, RELAYED, TRANSFERS
 from serai.opportunistic.log import OpportunisticRun
+from serai.opportunistic.world import within_ranges
 from serai.world.grid import Floats, Numbers
 
 Counts = NDArray[np.int64]
@@ -149,7 +149,7 @@ def wanted_pairs(run: OpportunisticRun) -> Pairs:
     since_s = np.maximum(born_s, subscriptions.from_s[row])
     meet = (since_s < np.minimum(over_s, subscriptions.to_s[row])) & (since_s <= run.scenario.duration_s)
     meet &= bundles.source[bundle] != node
-    meet[meet] &= _matching(run, bundle[meet], node[meet])
+    meet[meet] &= within_ranges(run.published, run.wanted, bundle[meet], node[meet])
     pair = np.unique(bundle[meet].astype(np.int64) * run.world.nodes + node[meet])
     return Pairs((pair // run.world.nodes).astype(np.int32), (pair % run.world.nodes).astype(np.int32))
 
@@ -157,21 +157,10 @@ def wanted_pairs(run: OpportunisticRun) -> Pairs:
 def delivered_pairs(run: OpportunisticRun) -> Pairs:
     """Every delivery, in the order in which they happened; with ranges only what was wanted."""
     outcome = run.outcome
-    right = _matching(run, outcome.delivery_bundle, outcome.delivery_node)
+    right = within_ranges(run.published, run.wanted, outcome.delivery_bundle, outcome.delivery_node)
     bundle = outcome.delivery_bundle[right]
     delay_s = outcome.delivery_s[right] - run.world.bundles.created_s[bundle]
     return Pairs(bundle, outcome.delivery_node[right], delay_s, outcome.delivery_hops[right])
-
-
-def _matching(run: OpportunisticRun, bundle: Numbers, node: Numbers) -> NDArray[np.bool_]:
-    """Whether each bundle's content lies within its node's ranges; always, if there are no ranges."""
-    low, high = run.wanted.low, run.wanted.high
-    if not low.size:
-        return np.ones(len(bundle), bool)
-    sink = np.searchsorted(run.wanted.sinks, node)
-    values = run.published.values
-    found = [matches(values[b], low[s], high[s]) for b, s in zip(bundle, sink, strict=True)]
-    return np.array(found, bool)
 
 
 def _fairness(run: OpportunisticRun, wanted: Pairs, delivered: Pairs) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.protocols import PROTOCOLS
 from serai.opportunistic.rules import WHEN_FULL
 from serai.opportunistic.sections import OpportunisticScenario
+from serai.opportunistic.tracks import tracks_in_run
 from serai.opportunistic.workload import publications, subscriptions_of
 from serai.opportunistic.world import ContactWorld
 from serai.traces import ContactTrace, TrackTrace, read_trace
@@ -30,7 +31,7 @@ _TRACES_KEPT = 2  # in memory, for the next seed
 
 def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, *, full_log: bool = False) -> OpportunisticRun:
     """Run a protocol of opportunistic networks for the scenario's duration."""
-    nodes, contacts = find_contacts(scenario, seed)
+    nodes, contacts, journeys = find_contacts(scenario, seed)
     published = publications(scenario, nodes, seed)
     wanted = subscriptions_of(scenario, nodes, published, seed)
     carries = np.ones(len(nodes.names), bool)
@@ -46,8 +47,9 @@ def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, *, full_l
     )
     protocol = PROTOCOLS[scenario.protocol.name]
     outcome: Outcome = protocol.simulate(world, medium_of(scenario, seed, full_log), scenario.protocol)
+    tracks = None if journeys is None else tracks_in_run(journeys, scenario.duration_s, world.nodes)
     return OpportunisticRun(
-        scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted, full_log
+        scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted, full_log, tracks
     )
 
 
@@ -68,11 +70,12 @@ def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Med
 # ---- who meets whom
 
 
-def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames, Contacts]:
-    """The nodes, and who of them meets whom in the time of the run."""
+def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames, Contacts, Journeys | None]:
+    """The nodes, who of them meets whom in the time of the run, and where they are; None: nobody knows."""
     if scenario.contacts.source == "movement":
         names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
-        return names, _by_range(scenario, Journeys(move(scenario, seed)))
+        journeys = Journeys(move(scenario, seed))
+        return names, _by_range(scenario, journeys), journeys
     trace = _trace(scenario)
     if trace.end_s <= scenario.contacts.begin_s + scenario.duration_s - 1.0:
         covered_s = max(math.ceil(trace.end_s - scenario.contacts.begin_s), 0)
@@ -82,8 +85,9 @@ def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames
         )
     names = NodeNames(trace.names, growing=True)
     if isinstance(trace, ContactTrace):
-        return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s)
-    return names, _by_range(scenario, trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf))
+        return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s), None
+    journeys = trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf)
+    return names, _by_range(scenario, journeys), journeys
 
 
 def move(scenario: OpportunisticScenario, seed: int) -> Tracks:

@@ -97,7 +97,7 @@ def _from_file(scenario: OpportunisticScenario, nodes: NodeNames, found: Message
     channel_of = dict(zip(shared, range(len(shared)), strict=True))
     own = itertools.count(len(shared))
     channel = [next(own) if found.target[row] else channel_of[found.channel[row]] for row in inside]
-    names = (*shared, *(found.channel[row] for row in inside if found.target[row]))
+    names = _distinct([*shared, *(found.channel[row] for row in inside if found.target[row])])
     source = np.array([nodes.number(found.source[row], file) for row in inside], np.int32)
     targets = [nodes.number(found.target[row], file) if found.target[row] else -1 for row in inside]
     lifetime_s = found.lifetime_s[inside]
@@ -105,6 +105,16 @@ def _from_file(scenario: OpportunisticScenario, nodes: NodeNames, found: Message
     size_bytes = found.size_bytes[inside].astype(np.int64)
     bundles = Bundles(source, np.array(channel, np.int32), time_s[inside], size_bytes, lifetime_s)
     return Published(bundles, names, np.unique(source), np.empty((len(inside), 0)), np.array(targets, np.int32))
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """The same names, but numbered from the second of each on: the log tells channels apart by their names."""
+    taken: set[str] = set()
+    for place, name in enumerate(names):
+        alike = (f"{name} ({number})" for number in itertools.count(2))
+        names[place] = next(new for new in itertools.chain([name], alike) if new not in taken)
+        taken.add(names[place])
+    return tuple(names)
 
 
 # ---- subscriptions

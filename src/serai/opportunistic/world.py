@@ -60,6 +60,17 @@ class Wanted(NamedTuple):
     high: Floats = np.empty((0, 0))
 
 
+def within_ranges(published: Published, wanted: Wanted, bundle: Numbers, node: Numbers) -> NDArray[np.bool_]:
+    """Whether each bundle's content lies within its node's ranges; always, if there are no ranges."""
+    if not wanted.low.size:
+        return np.ones(len(bundle), np.bool_)
+    sink = np.searchsorted(wanted.sinks, node)
+    low, high, values = wanted.low[sink], wanted.high[sink], published.values[bundle]
+    free = (low == -np.inf) & (high == np.inf)  # only there a missing value (NaN) matches: serai.core.content.matches
+    fits: NDArray[np.bool_] = (free | ((low <= values) & (values <= high))).all(axis=1)
+    return fits
+
+
 def check(world: ContactWorld) -> None:
     """Complain about a world that no run can be based on."""
     a, b, up_s, down_s = world.contacts

@@ -34,10 +34,10 @@ Numbers = NDArray[np.int32]
 _Placed = tuple[tuple[str, ...], Floats, Floats, Graph]
 
 
-def simulate_overlay(scenario: OverlayScenario, seed: int) -> OverlayRun:
+def simulate_overlay(scenario: OverlayScenario, seed: int, *, full_log: bool = False) -> OverlayRun:
     """Run a scenario once."""
     network = build_network(scenario, seed)
-    outcome = PROTOCOLS[scenario.protocol.name].simulate(network, scenario.protocol)
+    outcome = PROTOCOLS[scenario.protocol.name].simulate(network, scenario.protocol, full_log)
     return OverlayRun(scenario, scenario.protocol.name, seed, network, outcome)
 
 

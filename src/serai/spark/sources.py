@@ -4,8 +4,9 @@
     events = spark.read.format("serai-log").option("table", "events").load("runs")
     contacts = spark.read.format("serai-trace").load("contacts.txt.gz")
 
-`serai-log`: a run folder, or a folder that holds some at any depth. Before the columns of the table stand `run` (where
-the run lies), `protocol` and `seed`; attributes of events are columns of their names. `serai-trace`: a file in any of
+`serai-log`: a run folder, or a folder that holds some at any depth, of any kind of network. Before the columns of the
+table stand `run` (where the run lies), `protocol` and `seed` (null: real nodes wrote it); attributes of events are
+columns of their names, null in runs that have no such attribute. `serai-trace`: a file in any of
 the formats of `serai.traces`, or a folder of files in the same one; before its columns stands `trace`, the file.
 Filters on the columns that stand before decide which folders or files are opened at all.
 """
@@ -105,6 +106,7 @@ def runs_in(folder: Path) -> list[Path]:
 class _LogTable(_Table):
     folder: Path
     table: str
+    attributes: tuple[str, ...]  # of events, in any of the runs
     told_by = {"run": pa.string(), "protocol": pa.string(), "seed": pa.int64()}  # noqa: RUF012
     nothing_there = f"no run in it (no {RUN_FILE} found); name a folder written with --out"
 
@@ -116,18 +118,21 @@ class _LogTable(_Table):
 
     def told(self, part: Part) -> dict[str, Any]:
         said = read_description(part.place)
-        return {"run": part.name, "protocol": said["protocol"], "seed": said["seed"]}
+        return {"run": part.name, "protocol": said["protocol"], "seed": said.get("seed")}
 
     def own_columns(self, part: Part) -> dict[str, Any]:
         said = read_description(part.place)
         if self.table not in said["tables"]:
             raise BadInput(f'{part.place}: no table "{self.table}"; {did_you_mean(self.table, said["tables"])}')
+        if unknown := [name for name in said["attributes"] if name not in self.attributes]:
+            raise BadInput(f"{part.place}: attribute {unknown[0]} came after the stream began; start it anew")
         rows = pq.ParquetFile(part.place / f"{self.table}.parquet").read()
         columns: dict[str, Any] = {}
         for name in rows.column_names:
             column = rows[name]
             if name == "values":
-                columns |= _attributes(column, said["attributes"])
+                nothing = dict.fromkeys(self.attributes, pa.nulls(len(rows), pa.float64()))
+                columns |= nothing | _attributes(column, said["attributes"])
             else:
                 columns[name] = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         return columns
@@ -136,6 +141,12 @@ class _LogTable(_Table):
 def _attributes(values: pa.ChunkedArray, names: Sequence[str]) -> dict[str, Any]:
     numbers = values.combine_chunks().flatten().to_numpy().reshape(len(values), len(names))
     return {name: np.ascontiguousarray(numbers[:, k]) for k, name in enumerate(names)}
+
+
+def _attributes_in(folder: Path) -> tuple[str, ...]:
+    """The attributes of the events of all runs, in the order in which they are found."""
+    found = (name for run in runs_in(folder) for name in read_description(run)["attributes"])
+    return tuple(dict.fromkeys(found))
 
 
 # --- Traces
@@ -210,7 +221,8 @@ class LogSource(_Source):
 
     def table(self) -> _Table:
         """The table that is asked for."""
-        return _LogTable(self.folder(), self.options.get("table", "events"))
+        folder = self.folder()
+        return _LogTable(folder, self.options.get("table", "events"), _attributes_in(folder))
 
 
 class TraceSource(_Source):

@@ -89,18 +89,16 @@ def sweep(
     """
     plan = plan_sweep(scenario, settings, protocols, seeds)
     until = parse_until(until_ci, plan.kind) if until_ci else None
-    kept = check_keep(keep, plan)
+    kept = check_keep(keep)
     Store(out).check(plan)
     session = spark or running_session() or spark_session()
     return run_sweep(plan, out, session, keep=kept, until=until, progress=progress)
 
 
-def check_keep(keep: str | None, plan: Plan) -> Keep | None:
+def check_keep(keep: str | None) -> Keep | None:
     """Refuse to keep what there is not."""
     if keep not in (None, "ledger", "log"):
         raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')
-    if keep == "log" and "full_log" not in plan.kind.simulate_options:
-        raise BadInput(f"--keep log: networks of kind {plan.network!r} have no full log; use --keep ledger")
     return cast(Keep | None, keep)
 
 
@@ -127,7 +125,7 @@ def run_sweep(
 
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    check_keep(keep, plan)
+    check_keep(keep)
     store = Store(folder)
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values(), progress.on_notice)

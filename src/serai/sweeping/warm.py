@@ -11,7 +11,7 @@ from pathlib import Path
 
 import serai
 from serai.core.errors import CannotRun
-from serai.core.jit import kernels_are_warm
+from serai.core.jit import COMPILING_S, compilation_notice, kernels_are_warm
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
 from serai.spark.machine import usable_cores
@@ -23,7 +23,7 @@ def warm_kernels(scenarios: Iterable[Scenario], on_notice: Callable[[str], None]
     cold = {name: scenario for name, scenario in one_each.items() if not kernels_are_warm(name)}
     if not cold:
         return
-    on_notice(f"compiling kernels of {', '.join(cold)} (once per version, about a minute) ...")
+    on_notice(compilation_notice(cold, COMPILING_S * -(-len(cold) // usable_cores())))
     waiting = list(cold.values())
     with tempfile.TemporaryDirectory(prefix="serai-") as folder:
         while waiting:

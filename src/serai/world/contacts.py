@@ -17,7 +17,7 @@ from serai.core.jit import kernel, rule, step
 from serai.world.grid import Floats, Numbers
 from serai.world.mobility import Tracks
 from serai.world.ranges import within_range
-from serai.world.visits import with_room
+from serai.world.tables import with_room
 
 _MOST_CELLS = 64  # a box over more cells than this is compared with everybody's instead
 _REACHES_PER_WINDOW = 1.0  # how far the mean node moves in a window, in radio ranges

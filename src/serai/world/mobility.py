@@ -44,6 +44,30 @@ class Tracks(NamedTuple):
         return Tracks(np.require(self.start, np.int64, ["C", "W"]), *floats)
 
 
+@rule
+def position_at(tracks: Tracks, subscriber: int, segment: int, time_s: float) -> tuple[float, float]:
+    """Where a subscriber is at a time on a segment of its track; never off that segment."""
+    x0, y0 = tracks.x_m[segment], tracks.y_m[segment]
+    after = segment + 1
+    if after == tracks.start[subscriber + 1] or tracks.time_s[after] <= tracks.time_s[segment]:
+        return x0, y0
+    x1, y1 = tracks.x_m[after], tracks.y_m[after]
+    begin = tracks.time_s[segment]
+    fraction = min(max((time_s - begin) / (tracks.time_s[after] - begin), 0.0), 1.0)
+    x = min(max(x0 + (x1 - x0) * fraction, min(x0, x1)), max(x0, x1))
+    y = min(max(y0 + (y1 - y0) * fraction, min(y0, y1)), max(y0, y1))
+    return x, y
+
+
+@rule
+def is_leg(tracks: Tracks, subscriber: int, segment: int) -> bool:
+    """Whether a segment leads somewhere else; otherwise it is a pause."""
+    after = segment + 1
+    if after == tracks.start[subscriber + 1]:
+        return False
+    return bool(tracks.x_m[segment] != tracks.x_m[after] or tracks.y_m[segment] != tracks.y_m[after])
+
+
 def random_waypoint(
     grid: Grid,
     count: int,

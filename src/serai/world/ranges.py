@@ -9,9 +9,18 @@ from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.world.grid import CellIndex, Floats, Grid, Numbers, index_by_cell
 from serai.world.mobility import Tracks
-from serai.world.visits import SensorContacts, with_room
+from serai.world.tables import with_room
 
 _Line = tuple[float, float, float, float]  # x0, y0, x1, y1
+
+
+class SensorContacts(NamedTuple):
+    """When a sensor is within reach of a subscriber, by (start, subscriber, sensor); `end_s` is exclusive."""
+
+    subscriber: Numbers
+    sensor: Numbers
+    start_s: Numbers | Floats
+    end_s: Numbers | Floats
 
 
 def sensor_contacts_by_range(

@@ -17,7 +17,7 @@ from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.world.grid import Floats, Grid
 from serai.world.mobility import Range, Tracks, stream_of
-from serai.world.visits import with_room
+from serai.world.tables import with_room
 
 Model = Literal["random-walk", "levy-walk", "community"]
 

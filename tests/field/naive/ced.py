@@ -3,7 +3,7 @@
 import numpy as np
 
 from serai.core.order import service_key
-from serai.world.visits import path_cells
+from serai.field.visits import path_cells
 from tests.field.naive.field import (
     FULL,
     RELAY,

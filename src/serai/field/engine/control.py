@@ -52,6 +52,17 @@ def energy_left_pj(field: Field, sensor: int) -> int:
 
 
 @step
+def is_over(field: Field) -> bool:
+    """Whether the run ends with this slot: the last, or that of the first death; if so, control energy is summed up."""
+    last = field.clock[0].slot == field.limits.slots - 1
+    over = (field.limits.until_death and first_death(field)) or last
+    if over:
+        for sensor in range(len(field.sensors)):
+            field.sensors[sensor].control_pj = control_pj(field, sensor)
+    return bool(over)
+
+
+@step
 def first_death(field: Field) -> bool:
     """Whether some sensor's battery is empty after this slot; the tally keeps when."""
     for sensor in range(len(field.sensors)):

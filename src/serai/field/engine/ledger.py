@@ -7,7 +7,7 @@ from serai.core.energy import distance, transmit_pj
 from serai.core.jit import rule, step
 from serai.core.order import mix
 from serai.field.engine.state import NONE, Field
-from serai.world.visits import position_at
+from serai.world.mobility import position_at
 
 FEW = 16  # places in two cache lines
 

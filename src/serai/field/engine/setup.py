@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.energy import distance, transmit_pj
-from serai.core.jit import kernel, shared
-from serai.field.engine.control import control_pj
+from serai.core.jit import kernel
 from serai.field.engine.ledger import first_place
 from serai.field.engine.state import (
     BITS,
@@ -33,9 +32,9 @@ from serai.field.engine.state import (
     Records,
     records,
 )
+from serai.field.visits import Visits
 from serai.field.world import World
 from serai.world.grid import Grid
-from serai.world.visits import Visits
 
 
 def lay_out(
@@ -287,16 +286,6 @@ def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
         field = grow(field)
         reached = advance(field, reached)
     return field
-
-
-@kernel
-def all_control_pj(field: Field) -> NDArray[np.int64]:
-    """What each sensor has spent on control messages."""
-    field = shared(field)
-    spent = np.empty(len(field.sensors), np.int64)
-    for sensor in range(len(field.sensors)):
-        spent[sensor] = control_pj(field, sensor)
-    return spent
 
 
 # ---- pools

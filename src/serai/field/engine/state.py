@@ -38,6 +38,7 @@ SENSOR = np.dtype(
         ("place", "i8"),  # in the line of turns of slot `scheduled`
         ("sent", "i8"), ("received", "i8"),
         ("event_pj", "i8"), ("notice_pj", "i8"),
+        ("control_pj", "i8"),  # known when the run is over; `notice_pj` is part of it
         ("cell", "i4"), ("column", "i4"), ("row", "i4"),
         ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
         ("queue", "i4"),  # copies in its queue

@@ -97,7 +97,7 @@ def _route(
         node = publisher[event]
         rendezvous[event] = LOST
         while True:
-            hop = _next_hop_from_anywhere(layer, parameters, node, rendezvous_key[event], tree[event])
+            hop = next_hop_from_anywhere(layer, parameters, node, rendezvous_key[event], tree[event])
             if hop == HERE:
                 rendezvous[event] = node
             if hop < 0:
@@ -115,7 +115,7 @@ def _route(
 
 
 @step
-def _next_hop_from_anywhere(
+def next_hop_from_anywhere(
     layer: Layer, parameters: RoutingParameters, node: int, rendezvous_key: int, tree: int
 ) -> int:
     """Where a message for a tree of the layer goes from a node of that tree or of another."""

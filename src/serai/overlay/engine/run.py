@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from serai.core.interested import count_interested
 from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
 from serai.overlay.engine.graph import Graph, Numbers, Places
+from serai.overlay.engine.hops import FullLog, full_log_of, paths_to_rendezvous
 from serai.overlay.engine.keys import RendezvousKeys, cell_boxes, domains_of, rendezvous_keys_of
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.paths import shortest_path_hops
@@ -100,6 +101,7 @@ class Outcome(NamedTuple):
     notifications: Notifications
     load: Load
     damage: Damage | None
+    full: FullLog | None = None  # only on request
 
 
 class _Tables(NamedTuple):
@@ -113,8 +115,8 @@ class _Tables(NamedTuple):
     boxes: Boxes
 
 
-def simulate(network: Network, settings: OverlaySettings) -> Outcome:
-    """Everything that happens in a network under the settings of a protocol."""
+def simulate(network: Network, settings: OverlaySettings, full_log: bool = False) -> Outcome:
+    """Everything that happens in a network under the settings of a protocol; with a full log, hop by hop."""
     tables = _tables(network, settings)
     groups = settings.layers(len(network.roots))
     layers = plant(network.graph, network.roots, groups, tables.parameters.routing, tables.parameters.bits)
@@ -133,6 +135,7 @@ def simulate(network: Network, settings: OverlaySettings) -> Outcome:
         notifications,
         load,
         _damage(tables, layers, subqueries) if network.fails.any() else None,
+        _hop_by_hop(tables, layers, arrivals, subqueries, along) if full_log else None,
     )
 
 
@@ -232,6 +235,14 @@ def _notified(
     return Notifications(
         event, query, subqueries.tree[along.subquery][order], hops, _shortest(tables.network, event, query), again
     )
+
+
+def _hop_by_hop(
+    tables: _Tables, layers: Sequence[Layer], arrivals: Arrivals, subqueries: Subqueries, along: _Along
+) -> FullLog:
+    network = tables.network
+    out = paths_to_rendezvous(network, layers, tables.parameters, tables.rendezvous_keys, arrivals)
+    return full_log_of(network, arrivals, out, subqueries, along)
 
 
 def _shortest(network: Network, event: Numbers, query: Numbers) -> Numbers:

@@ -1,23 +1,17 @@
 """Which sensors are within reach of a subscriber, and when, by cells: positions are looked at once a slot (second)."""
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.jit import kernel, rule
-from serai.world.grid import (
-    CellIndex,
-    Communities,
-    Floats,
-    Grid,
-    Numbers,
-    cell_at,
-    index_by_cell,
-    nodes_near,
-)
-from serai.world.mobility import Tracks
+from serai.field.communities import Communities
+from serai.world.grid import CellIndex, Floats, Grid, Numbers, cell_at, index_by_cell, nodes_near
+from serai.world.mobility import Tracks, is_leg, position_at
+from serai.world.ranges import SensorContacts
+from serai.world.tables import with_room
 
 Reach = Literal["touching", "same-cell"]
 
@@ -39,15 +33,6 @@ class Visits(NamedTuple):
     y: Floats
 
 
-class SensorContacts(NamedTuple):
-    """When a sensor is within reach of a subscriber, by (start, subscriber, sensor); `end_s` is exclusive."""
-
-    subscriber: Numbers
-    sensor: Numbers
-    start_s: NDArray[np.int32] | Floats
-    end_s: NDArray[np.int32] | Floats
-
-
 class CommunityContacts(NamedTuple):
     """When any sensor of a community is within reach of a subscriber, by (start, subscriber, community)."""
 
@@ -55,30 +40,6 @@ class CommunityContacts(NamedTuple):
     community: Numbers
     start_s: Numbers
     end_s: Numbers
-
-
-@rule
-def position_at(tracks: Tracks, subscriber: int, segment: int, time_s: float) -> tuple[float, float]:
-    """Where a subscriber is at a time on a segment of its track; never off that segment."""
-    x0, y0 = tracks.x_m[segment], tracks.y_m[segment]
-    after = segment + 1
-    if after == tracks.start[subscriber + 1] or tracks.time_s[after] <= tracks.time_s[segment]:
-        return x0, y0
-    x1, y1 = tracks.x_m[after], tracks.y_m[after]
-    begin = tracks.time_s[segment]
-    fraction = min(max((time_s - begin) / (tracks.time_s[after] - begin), 0.0), 1.0)
-    x = min(max(x0 + (x1 - x0) * fraction, min(x0, x1)), max(x0, x1))
-    y = min(max(y0 + (y1 - y0) * fraction, min(y0, y1)), max(y0, y1))
-    return x, y
-
-
-@rule
-def is_leg(tracks: Tracks, subscriber: int, segment: int) -> bool:
-    """Whether a segment leads somewhere else; otherwise it is a pause."""
-    after = segment + 1
-    if after == tracks.start[subscriber + 1]:
-        return False
-    return bool(tracks.x_m[segment] != tracks.x_m[after] or tracks.y_m[segment] != tracks.y_m[after])
 
 
 @rule
@@ -118,10 +79,9 @@ def path_cells(x0: float, y0: float, x1: float, y1: float, grid: Grid, cells: Nu
 
 def visits_of(tracks: Tracks, grid: Grid, slots: int) -> Visits:
     """Which cell every subscriber is in, and on which segment, from slot 0 to `slots` - 1; changes only."""
-    plain = grid.as_floats()
     tracks = tracks.writable()
-    by_subscriber = _empty_visits(_most_visits(tracks, plain))
-    count = _find_visits(tracks, plain, slots, by_subscriber)
+    by_subscriber = _empty_visits(_most_visits(tracks, grid))
+    count = _find_visits(tracks, grid.as_floats(), slots, by_subscriber)
     visits = _empty_visits(count)
     _sort_visits(by_subscriber, slots, visits)
     return visits
@@ -134,16 +94,10 @@ def _empty_visits(count: int) -> Visits:
     return Visits(slot, subscriber, cell, segment, np.empty(count, np.uint8), x, y)
 
 
-@kernel
 def _most_visits(tracks: Tracks, grid: Grid) -> int:
     """How many visits there can be: one per segment, and one per column or row that it crosses."""
-    most = tracks.time_s.size
-    for point in range(tracks.time_s.size - 1):
-        here = cell_at(grid, tracks.x_m[point], tracks.y_m[point])
-        there = cell_at(grid, tracks.x_m[point + 1], tracks.y_m[point + 1])
-        most += abs(there // grid.columns - here // grid.columns)
-        most += abs(there % grid.columns - here % grid.columns)
-    return most
+    row, column = np.divmod(grid.cell_of(tracks.x_m, tracks.y_m), grid.columns)
+    return int(tracks.time_s.size + np.abs(np.diff(row)).sum() + np.abs(np.diff(column)).sum())
 
 
 @kernel
@@ -186,7 +140,8 @@ def _sort_visits(found: Visits, slots: int, visits: Visits) -> None:
     place = np.zeros(slots + 1, np.int64)
     for row in range(visits.slot.size):
         place[found.slot[row] + 1] += 1
-    place = np.cumsum(place)
+    for slot in range(slots):
+        place[slot + 1] += place[slot]
     for row in range(visits.slot.size):
         to = place[found.slot[row]]
         place[found.slot[row]] += 1
@@ -306,11 +261,3 @@ def _end_contacts(
         count += 1
         running.opened[node] = -1
     return rows, count, kept
-
-
-@rule
-def with_room(rows: NDArray[Any], count: int) -> NDArray[Any]:
-    """The same table, or one twice as long if `count` rows fill it."""
-    if count < rows.shape[0]:
-        return rows
-    return np.concatenate((rows, rows))

@@ -1,0 +1,262 @@
+"""How a run in a field stands in tables, and comes back from them.
+
+The tables hold what was drawn (where the sensors stood, how the subscribers moved), what happened, and what other
+programs than serai would have to work out (contacts). Sensors are nodes 0 .. N-1, subscriber p is node N + p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from serai.field.communities import find_communities
+from serai.field.engine.state import DROPS, TRANSFERS
+from serai.field.log import OUTCOMES, Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.sections import FieldScenario
+from serai.field.visits import sensor_contacts_by_cell, visits_of
+from serai.field.world import World
+from serai.log.columns import Columns, array, codes, lists, matrix, words
+from serai.log.tables import COUNT, INDEX, PICOJOULES, column
+from serai.world.grid import Grid
+from serai.world.mobility import Tracks
+
+ROLES: Final = ("sensor", "subscriber")
+BITS_PER_BYTE: Final = 8
+
+SENSORS = pa.schema(
+    [
+        column("node", INDEX, "number of the sensor"),
+        column("cell", INDEX, "cell it stands in: row * columns + column"),
+        column("community", INDEX, "its community"),
+        column("sent", COUNT, "event messages it sent"),
+        column("received", COUNT, "event messages it accepted"),
+        column("event_pj", PICOJOULES, "energy it spent on events"),
+        column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
+    ]
+)
+
+FIELD_TABLES = {"sensors": SENSORS}
+
+
+# --- Writing
+
+
+def columns_of(run: FieldRun) -> dict[str, Columns]:
+    """The columns of each table."""
+    columns = {
+        "nodes": _nodes(run.world),
+        "tracks": _tracks(run.world),
+        "contacts": _contacts(run),
+        "events": _events(run),
+        "subscriptions": _subscriptions(run.world),
+        "deliveries": _deliveries(run),
+        "sensors": _sensors(run),
+    }
+    if run.full is not None:
+        columns |= {"transfers": _transfers(run, run.full.transfers), "drops": _drops(run.full.drops)}
+    return columns
+
+
+def _nodes(world: World) -> Columns:
+    sensors, subscribers = len(world.sensor_x), len(world.low)
+    moving = np.full(subscribers, np.nan)
+    return {
+        "node": np.arange(sensors + subscribers, dtype=np.int32),
+        "name": [*world.sensor_names, *(f"subscriber-{number}" for number in range(subscribers))],
+        "role": words(np.repeat(np.arange(2, dtype=np.int8), [sensors, subscribers]), ROLES),
+        "x_m": np.concatenate([world.sensor_x, moving]),
+        "y_m": np.concatenate([world.sensor_y, moving]),
+    }
+
+
+def _subscriber_nodes(world: World) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return len(world.sensor_x) + np.arange(len(world.low), dtype=np.int32)
+
+
+def _tracks(world: World) -> Columns:
+    tracks = world.tracks
+    return {
+        "node": np.repeat(_subscriber_nodes(world), np.diff(tracks.start)),
+        "time_s": tracks.time_s,
+        "x_m": tracks.x_m,
+        "y_m": tracks.y_m,
+    }
+
+
+def _contacts(run: FieldRun) -> Columns:
+    """Who could hear whom under the run's protocol."""
+    rules, world = run.scenario.protocol, run.world
+    contacts = sensor_contacts_by_cell(
+        world.visits,
+        world.grid,
+        world.sensor_cell,
+        run.scenario.duration_s,
+        reach=getattr(rules, "reach", "touching"),
+        silent_while_pausing=rules.silent_while_pausing,
+    )
+    return {
+        "a": contacts.sensor,
+        "b": contacts.subscriber + np.int32(len(world.sensor_x)),
+        "start_s": contacts.start_s.astype(np.float64),
+        "end_s": contacts.end_s.astype(np.float64),
+    }
+
+
+def _size_bytes(run: FieldRun) -> float:
+    return float(run.scenario.events.size_bits) / BITS_PER_BYTE
+
+
+def _events(run: FieldRun) -> Columns:
+    return {
+        "event": np.arange(len(run.world.event_sensor), dtype=np.int32),
+        "node": run.world.event_sensor,
+        "time_s": run.world.event_time_s,
+        "channel": "",
+        "values": lists(run.world.event_values),
+        "size_bytes": _size_bytes(run),
+        "lifetime_s": float(run.scenario.events.lifetime_s),
+        "target": -1,
+        "transmissions": run.ledger.transmissions,
+    }
+
+
+def _subscriptions(world: World) -> Columns:
+    return {
+        "subscription": np.arange(len(world.low), dtype=np.int32),
+        "node": _subscriber_nodes(world),
+        "channel": "",
+        "where": list(world.where),
+        "low": lists(world.low),
+        "high": lists(world.high),
+        "from_s": -np.inf,
+        "to_s": np.inf,
+    }
+
+
+def _deliveries(run: FieldRun) -> Columns:
+    return {
+        "event": run.ledger.reception_event,
+        "node": run.ledger.reception_subscriber + np.int32(len(run.world.sensor_x)),
+        "time_s": run.ledger.reception_s.astype(np.float64),
+        "hops": None,
+        "wanted": run.ledger.reception_wanted,
+    }
+
+
+def _sensors(run: FieldRun) -> Columns:
+    return {
+        "node": np.arange(len(run.world.sensor_x), dtype=np.int32),
+        "cell": run.world.sensor_cell,
+        "community": run.world.communities.of_sensor,
+        "sent": run.ledger.sent,
+        "received": run.ledger.received,
+        "event_pj": run.ledger.event_pj,
+        "control_pj": run.ledger.control_pj,
+    }
+
+
+def _transfers(run: FieldRun, transfers: Transfers) -> Columns:
+    time_s = transfers.time_s.astype(np.float64)
+    return {
+        "start_s": time_s,
+        "end_s": time_s,
+        "event": transfers.event,
+        "sender": transfers.sender,
+        "receiver": transfers.receiver,
+        "addressee": transfers.addressee,
+        "bytes": _size_bytes(run),
+        "kind": words(transfers.kind, TRANSFERS),
+        "outcome": words(transfers.outcome, OUTCOMES),
+    }
+
+
+def _drops(drops: Drops) -> Columns:
+    return drops._asdict() | {
+        "time_s": drops.time_s.astype(np.float64),
+        "reason": words(drops.reason, DROPS),
+    }
+
+
+# --- Reading
+
+
+def parts_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+    """The world, the ledger and the full log that were written as these tables."""
+    return {
+        "world": _world_from(scenario, tuple(said["attributes"]), tables),
+        "ledger": _ledger_from(said["counts"], tables),
+        "full": _full_log_from(tables) if "transfers" in tables else None,
+    }
+
+
+def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Mapping[str, pa.Table]) -> World:
+    """The world of a run: what was drawn comes from the tables, what follows from it is worked out again."""
+    nodes, events, subscriptions = tables["nodes"], tables["events"], tables["subscriptions"]
+    place = scenario.field
+    grid = Grid(place.width_m, place.height_m, place.columns, place.rows)
+    sensors = slice(0, len(tables["sensors"]))
+    tracks = _tracks_from(tables["tracks"], len(tables["sensors"]), len(subscriptions))
+    cells = array(tables["sensors"], "cell", np.int32)
+    return World(
+        grid=grid,
+        sensor_names=tuple(nodes["name"].to_pylist()[sensors]),
+        sensor_x=array(nodes, "x_m", np.float64)[sensors],
+        sensor_y=array(nodes, "y_m", np.float64)[sensors],
+        sensor_cell=cells,
+        communities=find_communities(grid, cells),
+        tracks=tracks,
+        visits=visits_of(tracks, grid, scenario.duration_s),
+        event_sensor=array(events, "node", np.int32),
+        event_time_s=array(events, "time_s", np.float64),
+        event_values=matrix(events, "values", len(attributes)),
+        attribute_names=attributes,
+        low=matrix(subscriptions, "low", len(attributes)),
+        high=matrix(subscriptions, "high", len(attributes)),
+        where=tuple(subscriptions["where"].to_pylist()),
+    )
+
+
+def _tracks_from(table: pa.Table, sensors: int, subscribers: int) -> Tracks:
+    points = np.bincount(array(table, "node", np.int32) - sensors, minlength=subscribers)
+    start = np.concatenate([[0], np.cumsum(points)]).astype(np.int64)
+    return Tracks(start, *(array(table, name, np.float64) for name in ("time_s", "x_m", "y_m")))
+
+
+def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Ledger:
+    deliveries, sensors = tables["deliveries"], tables["sensors"]
+    return Ledger(
+        reception_event=array(deliveries, "event", np.int32),
+        reception_subscriber=array(deliveries, "node", np.int32) - np.int32(len(sensors)),
+        reception_s=array(deliveries, "time_s", np.int32),
+        reception_wanted=array(deliveries, "wanted", np.bool_),
+        transmissions=array(tables["events"], "transmissions", np.int64),
+        sent=array(sensors, "sent", np.int64),
+        received=array(sensors, "received", np.int64),
+        event_pj=array(sensors, "event_pj", np.int64),
+        control_pj=array(sensors, "control_pj", np.int64),
+        **counts,
+    )
+
+
+def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
+    transfers, drops = tables["transfers"], tables["drops"]
+    return FullLog(
+        Transfers(
+            time_s=array(transfers, "start_s", np.int32),
+            event=array(transfers, "event", np.int32),
+            sender=array(transfers, "sender", np.int32),
+            receiver=array(transfers, "receiver", np.int32),
+            addressee=array(transfers, "addressee", np.int32),
+            kind=codes(transfers, "kind", TRANSFERS),
+            outcome=codes(transfers, "outcome", OUTCOMES),
+        ),
+        Drops(
+            time_s=array(drops, "time_s", np.int32),
+            event=array(drops, "event", np.int32),
+            node=array(drops, "node", np.int32),
+            reason=codes(drops, "reason", DROPS),
+        ),
+    )
