@@ -18,10 +18,10 @@ SMALL = {
         "field.width=100 m",
         "field.height=40 m",
         "roots.count=3",
-        "events.count=20",
+        "events.count=400",
         "subscriptions.count=10",
     ],
-    "dpsp": ["duration=10 min", "nodes.count=10", "bundles.quiet=0 s"],
+    "dpsp": ["duration=10 min", "nodes.count=10", "bundles.quiet=0 s", "movement.width=300 m", "movement.height=300 m"],
 }
 each_kind = pytest.mark.parametrize("name", SMALL)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from serai.lab import simulate as simulate
     from serai.lab import write_run as write_run
     from serai.log.metrics import Metrics as Metrics
+    from serai.log.run import Run as Run
     from serai.opportunistic.log import OpportunisticRun as OpportunisticRun
     from serai.opportunistic.metrics import OpportunisticMetrics as OpportunisticMetrics
     from serai.overlay.log import OverlayRun as OverlayRun
@@ -45,6 +46,7 @@ _HOME_OF = {
     "FieldMetrics": "field.metrics",
     "FieldRun": "field.log",
     "Metrics": "log.metrics",
+    "Run": "log.run",
     "OpportunisticMetrics": "opportunistic.metrics",
     "OpportunisticRun": "opportunistic.log",
     "OverlayMetrics": "overlay.metrics",

@@ -1,4 +1,4 @@
-"""`serai report`: the report of a finished sweep, written again."""
+"""`serai report`: the report of a run or of a finished sweep."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from serai.cli.spark import session
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sweep.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run or a sweep.", show_default=False)],
     master: Master = None,
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a demo, sweep or paper folder."""
-    from serai.report import write_report
+    """Write the report of a run, demo, sweep or paper folder."""
+    from serai.log.folder import RUN_FILE
+    from serai.report import write_report, write_run_report
     from serai.sweeping.store import Store
 
-    Store(folder).plan()  # a folder without a sweep is found out before Spark is started
-    with session(master, remote) as spark:
-        page = write_report(folder, spark)
+    if (folder / RUN_FILE).exists():
+        page = write_run_report(folder)
+    else:
+        Store(folder).plan()  # a folder without a sweep is found out before Spark is started
+        with session(master, remote) as spark:
+            page = write_report(folder, spark)
     if as_json:
         print_json({"report": str(page)})
     else:

@@ -6,6 +6,7 @@ Where nobody knows the places, the nodes stand on a ring, and lines between them
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from serai.core.interested import count_interested
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
@@ -22,9 +25,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-_SIZE_INCHES: Final = (6.4, 5.4)
-_TRACK: Final = "#D55E00"
+_WIDTH_INCHES: Final = 6.4
+_SUBSCRIBER: Final = "#D55E00"
 _MOST_LINES: Final = 20_000  # more would only blacken the picture
+_MOST_DRAWN: Final = 2_000  # as vectors: a file with more is slow to open, so they become an image in it
 
 
 class RunPicture(Figure):
@@ -44,10 +48,11 @@ def as_svg(figure: Figure) -> str:
 
 
 def draw_run(tables: Mapping[str, pa.Table], title: str) -> RunPicture:
-    """Nodes with the share of their events that a subscriber got; how they move; links between those that stand."""
-    figure = RunPicture(figsize=_SIZE_INCHES, layout="constrained")
-    axes = figure.subplots()
+    """Nodes with the share of their events that got through; how they move; links between those that stand."""
     x, y, on_a_map = _places(tables)
+    shape = np.ptp(y[np.isfinite(y)]) / max(np.ptp(x[np.isfinite(x)]), 1e-9)
+    figure = RunPicture(figsize=(_WIDTH_INCHES, 1.6 + _WIDTH_INCHES * min(max(shape, 0.3), 1.0)), layout="constrained")
+    axes = figure.subplots()
     _draw_contacts(axes, tables["contacts"], x, y, _standing(tables) if on_a_map else np.ones(len(x), bool), on_a_map)
     _draw_tracks(axes, tables["tracks"])
     _draw_nodes(figure, axes, tables, x, y)
@@ -58,7 +63,7 @@ def draw_run(tables: Mapping[str, pa.Table], title: str) -> RunPicture:
     else:
         axes.set_axis_off()
     where = "" if on_a_map else "\nno places known: nodes on a ring, lines where they met"
-    axes.set_title(f"{title}{where}", fontsize=9)
+    axes.set_title(f"{textwrap.fill(title, 70)}{where}", fontsize=9)
     return figure
 
 
@@ -96,18 +101,23 @@ def _draw_contacts(
     pairs, count = np.unique(pairs[shown[pairs].all(axis=1)], axis=0, return_counts=True)
     pairs, count = pairs[:_MOST_LINES], count[:_MOST_LINES]
     if len(pairs):
-        lines = np.stack([np.stack([x[pair], y[pair]], axis=1) for pair in pairs])
+        lines = list(np.stack([x[pairs], y[pairs]], axis=2))
         widths = 0.4 if on_a_map else 0.3 + 2.2 * np.log1p(count) / np.log1p(count.max())
-        axes.add_collection(LineCollection(list(lines), linewidths=widths, colors="#c8c8c8", zorder=1))
+        _add_lines(axes, lines, linewidths=widths, colors="#c8c8c8", zorder=1)
 
 
 def _draw_tracks(axes: Axes, tracks: pa.Table) -> None:
-    """The way of each node that moves."""
+    """The way of each node that moves; the more there are, the fainter."""
     node, x, y = (_array(tracks, name).astype(np.float64) for name in ("node", "x_m", "y_m"))
     ends = np.flatnonzero(np.diff(node)) + 1
     ways = [np.stack(way, axis=1) for way in zip(np.split(x, ends), np.split(y, ends), strict=True)]
     faint = max(0.08, 0.6 / max(len(ways), 1) ** 0.5)
-    axes.add_collection(LineCollection(ways[:_MOST_LINES], linewidths=0.6, colors=_TRACK, alpha=faint, zorder=2))
+    _add_lines(axes, ways[:_MOST_LINES], linewidths=0.6, colors=_SUBSCRIBER, alpha=faint, zorder=2)
+
+
+def _add_lines(axes: Axes, lines: list[Floats], **look: Any) -> None:
+    points = sum(map(len, lines))
+    axes.add_collection(LineCollection(lines, rasterized=points > _MOST_DRAWN, **look))
     axes.autoscale_view()
 
 
@@ -116,33 +126,43 @@ def _draw_nodes(figure: Figure, axes: Axes, tables: Mapping[str, pa.Table], x: F
     share = share_delivered(tables)
     asks = np.zeros(len(x), bool)
     asks[np.unique(_array(tables["subscriptions"], "node").astype(np.int64))] = True
-    publishes = np.isfinite(share)
-    silent = ~publishes & ~asks
-    axes.scatter(x[silent], y[silent], 10, facecolors="none", edgecolors="#999999", linewidths=0.6, zorder=3)
-    axes.scatter(x[asks], y[asks], 26, marker="^", facecolors="none", edgecolors=_TRACK, label="subscriber", zorder=5)
-    dots = axes.scatter(
-        x[publishes],
-        y[publishes],
-        16,
-        100 * share[publishes],
-        cmap="cividis",
-        vmin=0,
-        vmax=100,
-        label="publisher",
-        zorder=4,
-    )
-    figure.colorbar(dots, ax=axes, label="events published there that a subscriber got, %", shrink=0.8)
-    axes.legend(loc="upper right", fontsize=8, framealpha=0.8)
+    known = np.isfinite(share)
+    silent = ~known & ~asks
+    size = min(max(4000 / max(len(x), 1), 4), 24)
+    axes.scatter(x[silent], y[silent], size, facecolors="none", edgecolors="#999999", linewidths=0.6, zorder=3)
+    look: dict[str, Any] = {"cmap": "cividis", "vmin": 0, "vmax": 100, "label": "publisher", "zorder": 4}
+    dots = axes.scatter(x[known], y[known], size, 100 * share[known], **look)
+    edge: dict[str, Any] = {"facecolors": "none", "edgecolors": _SUBSCRIBER, "label": "subscriber", "zorder": 5}
+    axes.scatter(x[asks], y[asks], 1.6 * size, marker="^", linewidths=0.8, **edge)
+    said = "events from there that a subscriber got, % of those that match a subscription"
+    figure.colorbar(dots, ax=axes, label=said, location="bottom", aspect=50, shrink=0.8)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
 
 
 def share_delivered(tables: Mapping[str, pa.Table]) -> Floats:
-    """Of each node the share of its events that somebody who wanted them got; NaN if it published none."""
-    events, deliveries = tables["events"], tables["deliveries"]
+    """Of each node the share of its events that a subscriber got, of those that match any; NaN if none does."""
+    events, deliveries, nodes = tables["events"], tables["deliveries"], len(tables["nodes"])
     got = np.zeros(len(events), bool)
-    wanted = _array(deliveries, "wanted").astype(bool)
-    got[_array(deliveries, "event").astype(np.int64)[wanted]] = True
-    publisher, nodes = _array(events, "node").astype(np.int64), len(tables["nodes"])
-    published = np.bincount(publisher, minlength=nodes)
+    got[_array(deliveries, "event").astype(np.int64)[_array(deliveries, "wanted").astype(bool)]] = True
+    publisher, matched = _array(events, "node").astype(np.int64), _matched(events, tables["subscriptions"]) | got
+    asked = np.bincount(publisher[matched], minlength=nodes)
     delivered = np.bincount(publisher[got], minlength=nodes)
-    share: Floats = np.divide(delivered, published, out=np.full(nodes, np.nan), where=published > 0)
+    share: Floats = np.divide(delivered, asked, out=np.full(nodes, np.nan), where=asked > 0)
     return share
+
+
+def _matched(events: pa.Table, subscriptions: pa.Table) -> NDArray[np.bool_]:
+    """Whether each event matches any subscription, by channel and content, whenever that was made."""
+    values, low, high = _matrix(events, "values"), _matrix(subscriptions, "low"), _matrix(subscriptions, "high")
+    on, asked = (_array(table, "channel").astype(str) for table in (events, subscriptions))
+    found = np.zeros(len(events), bool)
+    for channel in np.unique(asked):
+        those, own = on == channel if channel else np.ones(len(on), bool), asked == channel
+        found[those] |= count_interested(values[those], low[own], high[own]) > 0
+    return found
+
+
+def _matrix(table: pa.Table, column: str) -> Floats:
+    """A column of lists of the same length as a matrix."""
+    numbers = table[column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return np.array(numbers, np.float64).reshape(len(table), -1 if len(table) else 0)

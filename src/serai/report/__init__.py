@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from serai.report.run import write_run_report
 from serai.report.studies import read_reproduction, study_of, write_pages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["write_report"]
+__all__ = ["write_report", "write_run_report"]
 
 
 def write_report(folder: str | Path, spark: SparkSession) -> Path:
