@@ -25,8 +25,9 @@ test-all: test
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict src
+	$(BIN)/mypy --strict src tools
 	$(BIN)/lint-imports
+	$(BIN)/python tools/shape.py
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/field.py

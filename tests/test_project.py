@@ -105,6 +105,9 @@ def test_make_has_its_targets_and_ci_uses_them() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in ("demo", "test", "test-all", "lint", "bench", "docs"):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    lint = makefile.partition("\nlint:")[2].partition("\n\n")[0]
+    for check in ("ruff check", "ruff format --check", "mypy --strict src tools", "lint-imports", "tools/shape.py"):
+        assert check in lint, check
     ci = ROOT / ".ci/run"
     assert os.access(ci, os.X_OK)
     assert re.findall(r"^make (.+)$", ci.read_text(), flags=re.MULTILINE) == ["lint", "test"]
