@@ -22,7 +22,7 @@ from tests.log import hand_made
 
 PAGE = (Path(__file__).parents[2] / "docs" / "log.md").read_text(encoding="utf-8")
 CHAPTERS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-OWN = {kind.name: kind.run.own_tables() for kind in KINDS.values()}
+OWN = {kind.name: kind.run.form().own for kind in KINDS.values()}
 TABLES = CORE_TABLES | FULL_LOG_TABLES | {name: schema for own in OWN.values() for name, schema in own.items()}
 PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}
 UNITS = ("_s", "_m", "_pj", "_bytes", "bytes")

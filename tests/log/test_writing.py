@@ -191,7 +191,7 @@ def test_a_failure_at_the_very_end_leaves_nothing(tmp_path, monkeypatch):
 
 def test_an_empty_folder_survives_a_failure(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
-    monkeypatch.setattr(FieldRun, "columns", lambda run: 1 / 0)
+    monkeypatch.setattr(FieldRun, "form", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_run(hand_made.lively(), tmp_path / "run")
     assert left_in(tmp_path) == ["run"]

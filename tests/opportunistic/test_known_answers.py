@@ -12,7 +12,7 @@ ONE_CONTACT = [(A, B, 10.0, 20.0)]
 # ---- two nodes, one contact
 
 
-@pytest.mark.parametrize("protocol", ["flooding", "direct", "spray", "prophet", "dpsp"])
+@pytest.mark.parametrize("protocol", ["flooding", "direct", "spray", "prophet", "first-contact", "dpsp"])
 def test_a_bundle_takes_its_size_over_the_rate(protocol: str) -> None:
     outcome = run(protocol, world(ONE_CONTACT, [(1.0, A, 0, 500)], [(B, 0)]))
     assert deliveries(outcome) == [(0, B, 10.5)]
@@ -102,6 +102,7 @@ LINE = [(A, B, 10.0, 20.0), (B, C, 30.0, 40.0)]
         ("spray", {"copies": 2}, [(0, C, 30.1)]),
         ("spray", {"copies": 1}, []),
         ("prophet", {}, []),
+        ("first-contact", {}, [(0, C, 30.1)]),
         ("dpsp", {}, [(0, C, 30.1)]),
         ("dpsp", {"filters": ("known-subscription",)}, []),
     ],
@@ -118,6 +119,21 @@ def test_who_has_met_the_subscriber_is_given_the_bundle(protocol: str) -> None:
     """PRoPHET: B is more likely to meet it. DPSP with all filters: B's list has it, one hop away."""
     settings = {"filters": FILTERS} if protocol == "dpsp" else {}
     assert deliveries(run(protocol, world(MET_BEFORE, [(4.0, A, 0)], [(C, 0)]), **settings)) == [(0, C, 30.1)]
+
+
+@pytest.mark.parametrize(("first_a", "expected"), [(True, [(0, A, B)]), (False, [])])
+def test_predictabilities_age_by_time_and_not_by_how_often_they_are_looked_at(
+    first_a: bool, expected: list[tuple[int, int, int]]
+) -> None:
+    """A and B meet the subscriber 0.2 s apart: later, whoever met it last is the likelier, though B has met others."""
+    one, other = (A, B) if first_a else (B, A)
+    met = [
+        (one, C, 2.0, 2.1),
+        (other, C, 2.2, 2.3),
+        *((B, 3, t, t + 1.0) for t in (10.0, 20.0, 30.0)),
+        (A, B, 40.0, 41.0),
+    ]
+    assert sent(run("prophet", world(met, [(35.0, A, 0)], [(C, 0)]))) == expected
 
 
 # ---- filters
@@ -239,6 +255,40 @@ def test_binary_spray_gives_half_and_source_spray_one() -> None:
 def test_copies_of_a_broken_transfer_come_back() -> None:
     met = [(A, B, 10.0, 10.05), (A, B, 20.0, 21.0)]
     assert sent(run("spray", world(met, [(1.0, A, 0)], []), copies=2)) == [(0, A, B)]
+
+
+# ---- first contact
+
+
+def test_the_single_copy_is_gone_once_it_was_handed_on() -> None:
+    """B has it, so C, whom A meets next, gets nothing; it does not come back to A, which has had it."""
+    given = world([(A, B, 10.0, 11.0), (A, C, 20.0, 21.0), (A, B, 30.0, 31.0)], [(1.0, A, 0)], [(C, 0)])
+    outcome = run("first-contact", given)
+    assert sent(outcome) == [(0, A, B)]
+    assert outcome.stored_byte_s[A] == pytest.approx(100 * (10.1 - 1.0))
+    assert outcome.stored_byte_s[B] == pytest.approx(100 * (1000.0 - 10.1))
+    assert sum(outcome.drops.values()) == 0
+
+
+def test_only_one_of_two_neighbours_gets_the_copy() -> None:
+    given = world([(A, B, 10.0, 20.0), (A, C, 10.0, 20.0)], [(1.0, A, 0)], [])
+    assert len(sent(run("first-contact", given))) == 1
+
+
+def test_a_subscriber_is_handed_the_bundle_and_the_copy_goes_on() -> None:
+    """B wants it, C takes the copy from A all the same and brings it to E; what B has goes to subscribers only."""
+    met = [(A, B, 10.0, 11.0), (B, D, 20.0, 21.0), (A, C, 30.0, 31.0), (C, E, 40.0, 41.0), (B, F, 50.0, 51.0)]
+    outcome = run("first-contact", world(met, [(1.0, A, 0)], [(B, 0), (E, 0), (F, 0)]))
+    assert sent(outcome) == [(0, A, B), (0, A, C), (0, C, E), (0, B, F)]
+
+
+def test_the_copy_of_a_broken_or_refused_transfer_stays() -> None:
+    met = [(A, B, 10.0, 10.05), (A, C, 20.0, 21.0)]
+    assert sent(run("first-contact", world(met, [(1.0, A, 0)], []))) == [(0, A, C)]
+    full = world([(A, B, 10.0, 11.0), (A, C, 20.0, 21.0)], [(1.0, A, 0), (2.0, B, 0)], [])
+    outcome = run("first-contact", full, {"capacity_bytes": 100, "when_full": 0})
+    assert sent(outcome) == [(0, A, C)]
+    assert outcome.transfers["refused"] == 2
 
 
 def test_settings_say_what_they_mean() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from serai.core.jit import kernel
-from serai.opportunistic import direct, dpsp, prophet, spray
+from serai.opportunistic import direct, dpsp, first_contact, prophet, spray
 from serai.opportunistic.engine import answers
 from serai.opportunistic.protocols import ROUTING_PROTOCOLS
 from serai.opportunistic.routing import RoutingProtocol
@@ -61,6 +61,17 @@ def test_spray_splits_copies(copies: int, binary: bool, given: int, left: int) -
     assert spray.splits(spray.Spray(binary), offer(copies=copies)) == (given, left)
     assert spray.offers(spray.Spray(binary), offer(copies=copies)) is (copies > 1)
     assert spray.offers(spray.Spray(binary), offer(wanted=True, copies=copies))
+
+
+@pytest.mark.parametrize(
+    ("copies", "wanted", "offered", "split"),
+    [(1, False, True, (1, 0)), (1, True, True, (0, 1)), (0, True, True, (0, 0)), (0, False, False, (0, 0))],
+)
+def test_first_contact_gives_its_copy_to_who_is_no_subscriber(
+    copies: int, wanted: bool, offered: bool, split: tuple[int, int]
+) -> None:
+    assert first_contact.offers(None, offer(wanted, copies)) is offered
+    assert first_contact.splits(None, offer(wanted, copies)) == split
 
 
 def test_prophets_predictabilities() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serai.opportunistic import direct, dpsp, flooding, prophet, spray
+from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, spray
 from serai.opportunistic.engine.loop import simulate
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
@@ -104,6 +104,7 @@ SETTINGS = st.one_of(
         missing_entry=st.sampled_from(["pass", "far"]), lifetime=st.sampled_from(["5 s", "1000 s"])),
     st.builds(flooding.Settings, **SHARED),
     st.builds(direct.Settings, **SHARED),
+    st.builds(first_contact.Settings, **SHARED),
     st.builds(spray.Settings, **SHARED, copies=st.sampled_from([1, 2, 5]), spray=st.sampled_from(["binary", "source"])),
     st.builds(prophet.Settings, **SHARED, aging=st.sampled_from([0.5, 0.98])),
 )  # fmt: skip

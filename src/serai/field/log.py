@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,13 +11,10 @@ from numpy.typing import NDArray
 
 from serai.field.sections import FieldScenario
 from serai.field.world import World
-from serai.log.run import SimulatedRun
+from serai.log.run import SimulatedRun, TableForm
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from serai.field.metrics import FieldMetrics
-    from serai.log.columns import Columns
 
 Times = NDArray[np.int32]  # whole seconds: field protocols run in slots
 Numbers = NDArray[np.int32]  # of events, sensors, subscribers, nodes
@@ -115,22 +111,9 @@ class FieldRun(SimulatedRun):
         """Sums that need no table."""
         return {name: getattr(self.ledger, name) for name in self.COUNTED}
 
-    def columns(self) -> dict[str, Columns]:
-        """The columns of each table."""
-        from serai.field.tables import columns_of
-
-        return columns_of(self)
-
     @staticmethod
-    def own_tables() -> dict[str, pa.Schema]:
-        """The tables that only this kind of network has."""
-        from serai.field.tables import FIELD_TABLES
+    def form() -> TableForm[FieldRun, FieldScenario]:
+        """How runs of this kind of network stand in tables."""
+        from serai.field.tables import FORM
 
-        return FIELD_TABLES
-
-    @staticmethod
-    def parts_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
-        """What this kind of run has beyond every other, from the tables and the `run.json` that it was written as."""
-        from serai.field.tables import parts_from
-
-        return parts_from(scenario, said, tables)
+        return FORM

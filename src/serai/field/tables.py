@@ -19,6 +19,7 @@ from serai.field.sections import FieldScenario
 from serai.field.visits import sensor_contacts_by_cell, visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
+from serai.log.run import TableForm
 from serai.log.tables import COUNT, INDEX, PICOJOULES, column
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
@@ -260,3 +261,6 @@ def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
             reason=codes(drops, "reason", DROPS),
         ),
     )
+
+
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from)

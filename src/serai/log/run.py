@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -67,6 +67,21 @@ class Run(ABC):
     __hash__ = None  # type: ignore[assignment]  # arrays have none either
 
 
+R = TypeVar("R")
+S = TypeVar("S", bound=Scenario)
+
+
+class TableForm(NamedTuple, Generic[R, S]):
+    """How runs of a kind of network stand in tables, and come back from them."""
+
+    own: dict[str, pa.Schema]
+    """The tables that only this kind has."""
+    columns_of: Callable[[R], dict[str, Columns]]
+    """The columns of each table, as `serai.log.tables.make_tables` takes them; `transfers` only in a full log."""
+    parts_from: Callable[[S, Mapping[str, Any], Mapping[str, pa.Table]], dict[str, Any]]
+    """What this kind of run has beyond every other, given its scenario, its `run.json` and its tables."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedRun(Run):
     """One run of a scenario: the same scenario, protocol, seed and versions give it again.
@@ -100,26 +115,18 @@ class SimulatedRun(Run):
     def in_numbers(self) -> tuple[str, ...]:
         """How much there is of everything, in a few words each."""
 
-    @abstractmethod
-    def columns(self) -> dict[str, Columns]:
-        """The columns of each table, as `serai.log.tables.make_tables` takes them; `transfers` only in a full log."""
-
     @staticmethod
     @abstractmethod
-    def own_tables() -> dict[str, pa.Schema]:
-        """The tables that only this kind of network has."""
-
-    @staticmethod
-    @abstractmethod
-    def parts_from(scenario: Any, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
-        """What this kind of run has beyond every other, from the tables and the `run.json` that it was written as."""
+    def form() -> TableForm[Any, Any]:
+        """How runs of this kind of network stand in tables."""
 
     @cached_property
     def tables(self) -> Mapping[str, pa.Table]:
         """Every table of the run by name, as its folder keeps them; made when first asked for."""
         from serai.log.tables import make_tables
 
-        return make_tables(self.columns(), self.own_tables(), self.attributes)
+        form = self.form()
+        return make_tables(form.columns_of(self), form.own, self.attributes)
 
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
@@ -141,8 +148,9 @@ class SimulatedRun(Run):
 
         check_keys(place, said, (*_SIMULATED, *(f"counts.{name}" for name in cls.COUNTED)))
         full = FULL_LOG_TABLES if said["tables"].keys() & FULL_LOG_TABLES.keys() else {}
-        tables = read_tables(place, said["tables"], CORE_TABLES | cls.own_tables() | full)
-        parts = cls.parts_from(scenario, said, tables)
+        form = cls.form()
+        tables = read_tables(place, said["tables"], CORE_TABLES | form.own | full)
+        parts = form.parts_from(scenario, said, tables)
         return cls(scenario, said["protocol"], said["seed"], versions=said["versions"], **parts)
 
     def __repr__(self) -> str:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from serai.log.run import SimulatedRun
+from serai.log.run import SimulatedRun, TableForm
 from serai.opportunistic.engine.state import Outcome
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import ContactWorld, Published, Wanted
 from serai.world.mobility import Tracks
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from serai.log.columns import Columns
     from serai.opportunistic.metrics import OpportunisticMetrics
 
 
@@ -61,24 +57,9 @@ class OpportunisticRun(SimulatedRun):
         """Sums that need no table."""
         return {name: getattr(self.outcome, name) for name in self.COUNTED}
 
-    def columns(self) -> dict[str, Columns]:
-        """The columns of each table."""
-        from serai.opportunistic.tables import columns_of
-
-        return columns_of(self)
-
     @staticmethod
-    def own_tables() -> dict[str, pa.Schema]:
-        """The tables that only this kind of network has."""
-        from serai.opportunistic.tables import OPPORTUNISTIC_TABLES
+    def form() -> TableForm[OpportunisticRun, OpportunisticScenario]:
+        """How runs of this kind of network stand in tables."""
+        from serai.opportunistic.tables import FORM
 
-        return OPPORTUNISTIC_TABLES
-
-    @staticmethod
-    def parts_from(
-        scenario: OpportunisticScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]
-    ) -> dict[str, Any]:
-        """What this kind of run has beyond every other, from the tables and the `run.json` that it was written as."""
-        from serai.opportunistic.tables import parts_from
-
-        return parts_from(scenario, said, tables)
+        return FORM

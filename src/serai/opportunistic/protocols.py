@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from serai.opportunistic import direct, dpsp, flooding, prophet, spray
+from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, spray
 from serai.opportunistic.rules import RouterSettings
 from serai.scenario.protocol import Protocol, registry
 
@@ -18,6 +18,7 @@ ROUTING_PROTOCOLS = (
     direct.PROTOCOL,
     spray.PROTOCOL,
     prophet.PROTOCOL,
+    first_contact.PROTOCOL,
 )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from serai.log.columns import Columns, array, codes, lists, matrix, numbers, texts, words
+from serai.log.run import TableForm
 from serai.log.tables import COUNT, INDEX, TEXT, column
 from serai.opportunistic.engine.setup import records
 from serai.opportunistic.engine.state import DROP, DROPS, TRANSFER, TRANSFERS, Outcome, Records
@@ -267,3 +268,6 @@ def _log_from(table: pa.Table | None, dtype: np.dtype[np.void], word: str, all_w
         column = "event" if name == "bundle" else name
         rows[name] = codes(table, name, all_words) if name == word else array(table, column, dtype[name].type)
     return rows
+
+
+FORM = TableForm(OPPORTUNISTIC_TABLES, columns_of, parts_from)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from serai.log.run import SimulatedRun
+from serai.log.run import SimulatedRun, TableForm
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.run import Damage, Outcome, Stage
 from serai.overlay.sections import OverlayScenario
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from serai.log.columns import Columns
     from serai.overlay.metrics import OverlayMetrics
 
 
@@ -61,27 +57,12 @@ class OverlayRun(SimulatedRun):
         damage = self.outcome.damage
         return {"damage": None if damage is None else _damage_as_dict(damage)}
 
-    def columns(self) -> dict[str, Columns]:
-        """The columns of each table."""
-        from serai.overlay.tables import columns_of
-
-        return columns_of(self)
-
     @staticmethod
-    def own_tables() -> dict[str, pa.Schema]:
-        """The tables that only this kind of network has."""
-        from serai.overlay.tables import OVERLAY_TABLES
+    def form() -> TableForm[OverlayRun, OverlayScenario]:
+        """How runs of this kind of network stand in tables."""
+        from serai.overlay.tables import FORM
 
-        return OVERLAY_TABLES
-
-    @staticmethod
-    def parts_from(
-        scenario: OverlayScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]
-    ) -> dict[str, Any]:
-        """What this kind of run has beyond every other, from the tables and the `run.json` that it was written as."""
-        from serai.overlay.tables import parts_from
-
-        return parts_from(scenario, said, tables)
+        return FORM
 
 
 def _damage_as_dict(damage: Damage) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from serai.log.columns import Columns, array, codes, lists, matrix, words
+from serai.log.run import TableForm
 from serai.log.tables import COUNT, INDEX, WORD, column
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
@@ -279,3 +280,6 @@ def _damage_from(said: Mapping[str, Any]) -> Damage:
         name: Stage(**value) if isinstance(value, dict) else value for name, value in said.items()
     }
     return Damage(**values)
+
+
+FORM = TableForm(OVERLAY_TABLES, columns_of, parts_from)

@@ -1,0 +1,46 @@
+"""First contact: a single copy of a bundle is handed on to whoever is met.
+
+Jain, Fall and Patra, "Routing in a delay tolerant network" (2004), where it is the protocol that knows nothing; The ONE
+has it as FirstContactRouter. Both are about one destination. Here a bundle may have many: a subscriber is handed the
+bundle as in direct delivery, and the single copy goes on its way. What a subscriber was handed it hands to other
+subscribers, but it is not the copy that travels.
+"""
+
+from typing import Any, Literal
+
+from serai.core.rules import rule
+from serai.opportunistic.routing import RoutingProtocol
+from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
+
+
+class Settings(RouterSettings):
+    """First contact has only what all routers have."""
+
+    name: Literal["first-contact"] = "first-contact"
+
+
+def rules_of(settings: Settings) -> RouterRules:
+    """The settings as rules and kernels read them: one copy, which is counted."""
+    return shared_rules(settings)._replace(copies=1)
+
+
+@rule
+def offers(own: Any, offer: Offer) -> bool:
+    """Whether a bundle is offered: to anybody by who has the copy that travels, to subscribers by all who hold it."""
+    return offer.copies > 0 or offer.wanted
+
+
+@rule
+def splits(own: Any, offer: Offer) -> tuple[int, int]:
+    """Who takes the bundle for others gets the copy; a subscriber gets none, and the sender keeps what it has."""
+    return (0, offer.copies) if offer.wanted else (offer.copies, 0)
+
+
+PROTOCOL = RoutingProtocol(
+    title="first contact",
+    paper="Jain, Fall and Patra 2004",
+    settings=Settings,
+    rules_of=rules_of,
+    offers=offers,
+    splits=splits,
+)
