@@ -15,7 +15,8 @@ from serai.field.simulation import run_protocol
 from serai.field.world import World
 from serai.world.grid import Grid
 from tests.field.naive import play
-from tests.field.naive.field import (
+from tests.field.naive.field import tracks_of
+from tests.field.naive.parts import (
     EXPIRED,
     FULL,
     PLACEMENT,
@@ -28,7 +29,6 @@ from tests.field.naive.field import (
     Records,
     Transfer,
     receive_pj,
-    tracks_of,
     transmit_pj,
     visit_at,
 )

@@ -17,7 +17,7 @@ from serai.scenario.section import Scenario
 from serai.world.grid import Grid
 from tests.field.naive.ced import Ced
 from tests.field.naive.cet import Cet, Tree
-from tests.field.naive.field import (
+from tests.field.naive.parts import (
     EXPIRED,
     FULL,
     PLACEMENT,

@@ -13,7 +13,7 @@ from serai.field.sections import RadioSection
 from serai.field.simulation import build_world, order_key
 from tests.conftest import UNCOMPILED
 from tests.field.naive import play
-from tests.field.naive.field import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
+from tests.field.naive.parts import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
 from tests.field.worlds import Case, any_cases, cases, product_records
 
 

@@ -26,7 +26,7 @@ from serai.field.world import World
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
 from tests.field.naive import play
-from tests.field.naive.field import Drop, Reception, Records, Transfer
+from tests.field.naive.parts import Drop, Reception, Records, Transfer
 
 Place = tuple[float, float]
 Walk = Sequence[tuple[float, float, float]]  # turning points: time, x, y

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -49,20 +50,28 @@ def undisturbed(spark: SparkSession, plan: Plan, tmp_path_factory: pytest.TempPa
     return folder
 
 
+@pytest.fixture(scope="module")
+def rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of the plan's runs, by a plain loop."""
+    return plain_rows(plan)
+
+
 def table(folder: Path) -> bytes:
     return Store(folder).table.read_bytes()
 
 
-def test_rows_are_those_of_a_plain_loop(undisturbed: Path, plan: Plan) -> None:
-    assert pq.read_table(Store(undisturbed).table).to_pylist() == plain_rows(plan)
+def test_rows_are_those_of_a_plain_loop(undisturbed: Path, rows: list[dict[str, Any]]) -> None:
+    assert pq.read_table(Store(undisturbed).table).to_pylist() == rows
 
 
-def test_spark_reads_the_same_rows(spark: SparkSession, undisturbed: Path, plan: Plan) -> None:
+def test_spark_reads_the_same_rows(
+    spark: SparkSession, undisturbed: Path, plan: Plan, rows: list[dict[str, Any]]
+) -> None:
     sweep = open_sweep(undisturbed, spark)
     assert sweep.plan == plan
     assert sweep.versions["serai"] == serai.__version__
     found = sweep.rows.orderBy("point", "protocol", "seed").toArrow().to_pylist()
-    assert found == plain_rows(plan)
+    assert found == rows
     estimates = estimates_of(sweep)
     assert estimates[1, "dg"]["events"].count == 6
 

@@ -109,6 +109,8 @@ def both(one: Condition, other: Condition | None) -> Condition | None:
         return Range(max(one.low, other.low), min(one.high, other.high))
     assert isinstance(one, Word)
     assert isinstance(other, Word)
+    # Of two texts the longer asks more; of two equal ones the whole text asks more than a beginning. So what both ask
+    # is the longer one, if it agrees with the shorter, or impossible.
     longer, shorter = (one, other) if (len(one.text), one.whole) >= (len(other.text), other.whole) else (other, one)
     fits = longer.text == shorter.text if shorter.whole else longer.text.startswith(shorter.text)
     return longer if fits else None
@@ -191,8 +193,12 @@ def _kind_by_use(operator: str, bound: Token) -> Kind:
 
 # --- Reading very many texts
 
+# Subscriptions come by the million from a few forms, so nearly all differ only in their literals: `A1 < 3 and A2 > 7`,
+# `A1 < 4.5 and A2 > 2`. A text is cut at its literals. What is left, with the kind of each literal, is its shape; one
+# text of each shape is parsed, and the literals of the others are put in their places, numbers a whole column at once.
 _WORTH_IT = 4  # texts alike
-_NUMBER = "((?>[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?))"  # whole, as the language reads it
+# Atomic, (?>...): it takes a whole number as the parser does and gives nothing back, or 12 would also match as 1 and 2.
+_NUMBER = "((?>[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?))"
 _PIECE = re.compile(
     rf"(?<![A-Za-z0-9_.-])({re.sub(r'[(][?]P<[a-z]+>', '(?:', LITERAL)})", re.VERBOSE | re.IGNORECASE | re.DOTALL
 )
@@ -252,6 +258,7 @@ def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Reading
         if text is None:
             readings.reject(row, "no text in the column where")
             continue
+        # Texts of one shape tend to stand together: the pattern of the last one is tried before anything is cut.
         if like_the_last is not None and (found := like_the_last.fullmatch(text)):
             rows.append((row, list(found.groups())))
             continue
@@ -281,6 +288,7 @@ def _read_alike(
         for row, _ in rows:
             _read_one(texts[row] or "", row, kinds, readings)
         return
+    # Times, integers and texts one by one: their bounds are exact, beyond what a column of float64 holds.
     others = [(part, place) for part, place in places if kinds[part.name] != "real"]
     for row, literals in rows if others else ():
         parts = [part._replace(bound=part.bound._replace(text=literals[place])) for part, place in others]
@@ -293,7 +301,7 @@ def _read_alike(
         if kinds[part.name] == "real":
             bounds = np.array([float(literals[place]) for _, literals in rows])
             _narrow(readings, part, numbers, bounds)
-            for row in numbers[np.isinf(bounds)].tolist():
+            for row in numbers[np.isinf(bounds)].tolist():  # too large: read again, for the message
                 _read_one(texts[row] or "", row, kinds, readings)
 
 
@@ -306,7 +314,7 @@ def _places_of_literals(text: str, kinds: Mapping[str, Kind]) -> list[tuple[Comp
     parts = comparisons(text, kinds, _VALUES)
     number_at = {found.start(): number for number, found in enumerate(_PIECE.finditer(text))}
     places = [number_at.get(part.bound.position) for part in parts]
-    if len(number_at) != len(parts):
+    if len(number_at) != len(parts):  # a literal with no comparison of its own, as part of a name: do not guess
         return None
     return [(part, place) for part, place in zip(parts, places, strict=True) if place is not None]
 

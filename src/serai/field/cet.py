@@ -5,10 +5,10 @@ networks (in Chinese). Journal of Software 2010, 21(8), 1954-1967.
 
 Where to find what, in the paper's order:
 
-    2.1    network model                                serai.world
+    2.1    network model                                serai.field.communities
     3.1    the community head                           elect
-    3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.ced
-    3.2.2  return: (1) sizes, (2) what, when, to whom   fill_bags, give_back, give_back_event
+    3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.collection
+    3.2.2  return: (1) sizes, (2) what, when, to whom   fill_bags, return_events, return_event
            (3) notice to the head                       notify
            (4) the tree (Fig. 4 a)                      grow_tree
            (5) placement in preorder (Fig. 4 b)         place, carry
@@ -25,10 +25,12 @@ from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import engine, shared, step
 from serai.core.units import Joules
 from serai.field import ced
+from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
+from serai.field.collection.storing import store
 from serai.field.engine.control import energy_left_pj, is_over
 from serai.field.engine.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
 from serai.field.engine.queues import new_copy
-from serai.field.engine.sessions import find_session, unmake_due
+from serai.field.engine.sessions import clear_pending, find_session
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import short_of_room
 from serai.field.engine.state import FULL, NONE, PLACEMENT, RETURN, STORED, Field, Limits, in_touch
@@ -37,7 +39,7 @@ from serai.field.world import World
 PAPER = "J. Zhu et al., Journal of Software 2010, 21(8), 1954-1967"
 
 
-class Settings(ced.CommunitySettings):
+class Settings(CommunitySettings):
     """The settings of CET: those of CED and four for the return of events."""
 
     name: Literal["cet"] = "cet"
@@ -58,7 +60,7 @@ class Settings(ced.CommunitySettings):
 class Rules(NamedTuple):
     """The settings as the kernels read them."""
 
-    ced: ced.Rules
+    collection: CollectionRules
     gamma: int
     theta_pj: int
     keep_count: bool
@@ -68,7 +70,7 @@ class Rules(NamedTuple):
 def rules_of(settings: Settings) -> Rules:
     """The settings as the kernels read them."""
     return Rules(
-        ced=ced.rules_of(settings),
+        collection=collection_rules(settings),
         gamma=settings.gamma,
         theta_pj=round(settings.theta_j * 1e12),
         keep_count=settings.return_count == "kept",
@@ -79,7 +81,7 @@ def rules_of(settings: Settings) -> Rules:
 def simulate(world: World, limits: Limits, settings: Settings) -> Field:
     """Run CET over a world; every community begins with an election."""
     rules = rules_of(settings)
-    field = lay_out(world, limits, rules.ced.silent_while_pausing, copies=True)
+    field = lay_out(world, limits, rules.collection.silent_while_pausing, copies=True)
     field.communities.elections = 1
     return drive(field, lambda state, start: advance(state, rules, start))
 
@@ -91,12 +93,12 @@ def advance(field: Field, rules: Rules, start: int) -> int:
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
-        ced.run_slot(field, rules.ced, slot)
+        ced.run_slot(field, rules.collection, slot)
         fill_bags(field, rules)
         for subscriber in range(len(field.subscribers)):
             who = field.subscribers[subscriber]
             if who.bag != NONE and who.sessions > 0 and who.audible:
-                give_back(field, rules, subscriber)
+                return_events(field, rules, subscriber)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -117,7 +119,7 @@ def elect(field: Field, rules: Rules, community: int) -> None:
                 best, most = field.members[i], left
         group.head = best
         group.elections += 1
-    if group.tree != group.head:
+    if group.tree != group.head:  # also before the first return: trees are not grown for who never needs one
         grow_tree(field, community)
 
 
@@ -128,7 +130,7 @@ def elect(field: Field, rules: Rules, community: int) -> None:
 def fill_bags(field: Field, rules: Rules) -> None:
     """Matched events of small communities go into the bags of those who received them in this slot."""
     tally = field.tally[0]
-    while tally.looked_at < tally.receptions:
+    while tally.looked_at < tally.receptions:  # the ledger grows in order of reception: each row is seen once
         row = field.receptions[tally.looked_at]
         if row.wanted and field.communities[origin_of(field, row.event)].cells <= rules.gamma:
             who = field.subscribers[row.subscriber]
@@ -147,7 +149,7 @@ def origin_of(field: Field, event: int) -> int:
 
 
 @step
-def give_back(field: Field, rules: Rules, subscriber: int) -> None:
+def return_events(field: Field, rules: Rules, subscriber: int) -> None:
     """With what is left of its second, a subscriber returns events from its bag, oldest reception first."""
     who = field.subscribers[subscriber]
     spare = field.limits.rate - received_now(field, subscriber)
@@ -157,15 +159,15 @@ def give_back(field: Field, rules: Rules, subscriber: int) -> None:
         community = NONE
         expired = field.clock[0].slot - field.event_time[row.event] > field.limits.lifetime
         if not expired:
-            community = taker(field, subscriber, origin_of(field, row.event))
+            community = receiving_community(field, subscriber, origin_of(field, row.event))
         if expired or community != NONE:
             take_out(field, subscriber, before, entry)
         else:
             before = entry
         if community != NONE:
-            give_back_event(field, rules, subscriber, community, entry)
+            return_event(field, rules, subscriber, community, entry)
             spare -= 1
-        entry = row.next
+        entry = row.next  # of an entry taken out, too: it still knows what came after it
 
 
 @step
@@ -181,7 +183,7 @@ def take_out(field: Field, subscriber: int, before: int, entry: int) -> None:
 
 
 @step
-def taker(field: Field, subscriber: int, origin: int) -> int:
+def receiving_community(field: Field, subscriber: int, origin: int) -> int:
     """The first community in session, other than the origin, of at least two sensors; or NONE."""
     for i in range(field.subscribers[subscriber].sessions):
         community = field.sessions[field.now_with[subscriber, i]].community
@@ -191,7 +193,7 @@ def taker(field: Field, subscriber: int, origin: int) -> int:
 
 
 @step
-def give_back_event(field: Field, rules: Rules, subscriber: int, community: int, entry: int) -> None:
+def return_event(field: Field, rules: Rules, subscriber: int, community: int, entry: int) -> None:
     """Hand one event to the nearest sensor of the community, which has it placed by the head."""
     row = field.receptions[entry]
     elect(field, rules, community)
@@ -302,14 +304,16 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
         log_drop(field, row.event, goal, FULL)
         return
     c = new_copy(field, row.event, goal, row.count if rules.keep_count else 0, STORED)
-    ced.store(field, rules.ced, c)
+    store(field, rules.collection, c)
     if rules.know_returner:
-        unmake_due(field, c, find_session(field, row.subscriber, field.sensors[goal].community))
+        clear_pending(field, c, find_session(field, row.subscriber, field.sensors[goal].community))
 
 
 @step
 def carry(field: Field, event: int, start: int, goal: int) -> None:
     """Take an event along the tree from one sensor to another: up to where their ways meet, then down."""
+    # The deeper of the two climbs until they meet: that is where the way turns down. Upward hops can be made at once,
+    # downward ones are known only from the goal upward, so they are noted and made in reverse.
     meeting, other = start, goal
     while meeting != other:
         if field.sensors[meeting].depth >= field.sensors[other].depth:

@@ -24,7 +24,7 @@ from serai.core.order import contact_rank
 from serai.field.engine.control import is_over
 from serai.field.engine.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
 from serai.field.engine.setup import drive, lay_out, sensors_in_touch
-from serai.field.engine.slots import births_left, set_clock, short_of_room, step_into, visits_left
+from serai.field.engine.slots import begin_visit, births_left, set_clock, short_of_room, visits_left
 from serai.field.engine.state import EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
 from serai.field.world import World
 
@@ -138,7 +138,7 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         set_clock(field, slot)
         expire(field, queues)
         while births_left(field):
-            give_birth(field, queues)
+            publish_next_event(field, queues)
         while visits_left(field):
             meet(field, rules, queues)
         for subscriber in range(len(field.subscribers)):
@@ -167,7 +167,7 @@ def expire(field: Field, queues: Queues) -> None:
 
 
 @step
-def give_birth(field: Field, queues: Queues) -> None:
+def publish_next_event(field: Field, queues: Queues) -> None:
     """The next event of the slot enters its sensor's queue, if there is room."""
     event = field.tally[0].born
     field.tally[0].born += 1
@@ -187,7 +187,7 @@ def meet(field: Field, rules: Rules, queues: Queues) -> None:
     """The next visit of the slot: contacts end where the sensor is out of reach, and begin where it is new."""
     visit = field.visits[field.tally[0].visited]
     field.tally[0].visited += 1
-    moved = step_into(field, visit, rules.silent_while_pausing)
+    moved = begin_visit(field, visit, rules.silent_while_pausing)
     if not moved:
         return
     mine, kept = queues.contacts[visit.subscriber], 0

@@ -9,7 +9,8 @@ from serai.scenario.section import Scenario
 from tests.field.naive.ced import Ced
 from tests.field.naive.cet import Cet
 from tests.field.naive.dg import Dg
-from tests.field.naive.field import Network, Records
+from tests.field.naive.field import Network
+from tests.field.naive.parts import Records
 
 PROTOCOLS: dict[str, type[Network]] = {"ced": Ced, "cet": Cet, "dg": Dg}
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from serai.core.order import service_key
 from serai.field.visits import path_cells
-from tests.field.naive.field import (
+from tests.field.naive.field import Network
+from tests.field.naive.parts import (
     FULL,
     RELAY,
     SOURCE,
@@ -12,7 +13,6 @@ from tests.field.naive.field import (
     STRANDED,
     Community,
     Copy,
-    Network,
     Sensor,
     Session,
     Subscriber,

@@ -5,7 +5,8 @@ from itertools import pairwise
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.ced import Ced
-from tests.field.naive.field import (
+from tests.field.naive.field import distance
+from tests.field.naive.parts import (
     FULL,
     PLACEMENT,
     RETURN,
@@ -13,7 +14,6 @@ from tests.field.naive.field import (
     Copy,
     Sensor,
     Subscriber,
-    distance,
     receive_pj,
     touches,
     transmit_pj,

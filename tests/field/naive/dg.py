@@ -3,7 +3,8 @@
 from serai.core.order import contact_rank
 from serai.field.world import World
 from serai.scenario.section import Scenario
-from tests.field.naive.field import SOURCE, Network, Sensor, Subscriber, touches
+from tests.field.naive.field import Network
+from tests.field.naive.parts import SOURCE, Sensor, Subscriber, touches
 
 
 class Dg(Network):

@@ -35,9 +35,10 @@ def control_pj(field: Field, sensor: int) -> int:
     reply = transmit_pj(field.limits.radio, field.limits.reply_bits, field.limits.broadcast_m)
     spent = hellos_heard(field, sensor) * (receive_pj(field.limits.radio, field.limits.hello_bits) + reply)
     group = field.communities[here.community]
-    if group.sensors > 1:
+    if group.sensors > 1:  # a loner floods nothing: nobody would hear it
         spent += group.paths * broadcast_pj(field, sensor, field.limits.path_bits)
         spent += group.routes * broadcast_pj(field, sensor, field.limits.route_bits)
+        # In an election everybody speaks twice.
         spent += 2 * group.elections * broadcast_pj(field, sensor, field.limits.election_bits)
     return int(spent + here.notice_pj)
 

@@ -68,7 +68,7 @@ def accept(field: Field, receiver: int) -> None:
 def locate(field: Field, subscriber: int) -> None:
     """Work out where the subscriber is in this slot, once a slot."""
     who, t = field.subscribers[subscriber], field.clock[0].slot
-    if who.located == t:
+    if who.located == t:  # one division a slot, not one for each event it is sent
         return
     who.x, who.y = position_at(field.tracks, subscriber, who.segment, t)
     who.located = t
@@ -102,7 +102,7 @@ def receive(field: Field, subscriber: int, event: int, count: int) -> None:
 @step
 def pair(field: Field, event: int, subscriber: int) -> int:
     """The number of the pair of an event and a subscriber."""
-    return int(event * np.int64(len(field.subscribers)) + subscriber)
+    return int(event * np.int64(len(field.subscribers)) + subscriber)  # more than 32 bits hold, in large fields
 
 
 @step
@@ -110,7 +110,7 @@ def find(field: Field, event: int, subscriber: int) -> int:
     """Where the pair is, or would be, in the hash table (open addressing, at most two thirds full)."""
     last, wanted = len(field.known) - 1, pair(field, event, subscriber)
     place = first_place(event, subscriber, len(field.subscribers), len(field.known))
-    while field.known[place] != NONE and field.known[place] != wanted:
+    while field.known[place] != NONE and field.known[place] != wanted:  # there are always free places
         place = (place + 1) & last
     return place
 

@@ -1,7 +1,9 @@
 """Queues of copies: the pool they come from, the stored list, heaps of relayed copies, the calendar of expiry.
 
-Queue order (CED 4.2, CET 3.3) is one rule, `goes_first`. The stored list of a sensor is kept in that order; the
-relayed copies of a session at a sensor are a pairing heap under it (insert in one comparison, no memory but two links).
+Queue order (CED 4.2, CET 3.3) is one rule, `goes_first`. The stored list of a sensor is kept in that order, since a
+turn looks through it for copies that can go. Of relayed copies only the first of each session is ever asked for, and
+they come and go at every hop: a pairing heap inserts with one comparison and needs no memory but two links of the copy.
+Every copy is also in the calendar, a list for each slot, so that expiry looks at nothing but what expires.
 """
 
 import math
@@ -9,7 +11,7 @@ import math
 import numpy as np
 
 from serai.core.jit import rule, step
-from serai.field.engine.state import DEAD, FREE, NONE, STORED, Field
+from serai.field.engine.state import EXPIRED_COPY, FREE, NONE, STORED, Field
 
 COUNT_SHIFT = 32  # bits of a rank that belong to the event
 
@@ -20,6 +22,7 @@ def goes_first(field: Field, one: int, other: int) -> bool:
     a, b = field.copies[one], field.copies[other]
     if a.rank != b.rank:
         return bool(a.rank < b.rank)
+    # Same event and count: a source and a relay of it in one queue.
     if (a.state == STORED) != (b.state == STORED):
         return bool(a.state == STORED)
     return bool(a.serial < b.serial)
@@ -56,6 +59,7 @@ def new_copy(field: Field, event: int, holder: int, count: int, state: int) -> i
     copy.event, copy.holder, copy.rank, copy.state = event, holder, rank_of(count, event), state
     copy.previous = copy.next = NONE
     field.sensors[holder].queue += 1
+    # An event of less than a second is too old in the slot it is born into. Expiry comes before birth: so, the next.
     expires = expiry_slot(field.event_time[event], field.limits.lifetime)
     enter_calendar(field, c, max(expires, field.clock[0].slot + 1))
     return int(c)
@@ -155,7 +159,10 @@ def join_heaps(field: Field, one: int, other: int) -> int:
 
 @step
 def without_first(field: Field, root: int) -> int:
-    """The heap without its first copy: its children joined in pairs, then the pairs (two passes)."""
+    """The heap without its first copy: its children joined in pairs, then the pairs (two passes).
+
+    Joining them one by one instead would make a chain of a heap that was filled in order, and the next removal as long.
+    """
     copies = field.copies
     child, pairs = copies[root].previous, NONE
     while child != NONE:
@@ -177,9 +184,9 @@ def without_first(field: Field, root: int) -> int:
 
 
 @step
-def first_alive(field: Field, root: int) -> int:
+def without_expired(field: Field, root: int) -> int:
     """The heap with copies that expired in it cleared from its top."""
-    while root != NONE and field.copies[root].state == DEAD:
+    while root != NONE and field.copies[root].state == EXPIRED_COPY:
         rest = without_first(field, root)
         free_copy(field, root)
         root = rest
@@ -187,8 +194,8 @@ def first_alive(field: Field, root: int) -> int:
 
 
 @step
-def bury(field: Field, c: int) -> None:
+def mark_expired(field: Field, c: int) -> None:
     """A relayed or waiting copy has expired: out of its queue now, out of its heap or list when that is next read."""
     field.sensors[field.copies[c].holder].queue -= 1
     leave_calendar(field, c)
-    field.copies[c].state = DEAD
+    field.copies[c].state = EXPIRED_COPY

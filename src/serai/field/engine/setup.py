@@ -45,36 +45,22 @@ def lay_out(
     `copies`: whether the protocol uses the pool of copies and sessions at all; `last_receptions`: whether it asks when
     somebody received an event last.
     """
-    grid, communities = world.grid, world.communities
     sensors, subscribers = len(world.sensor_x), len(world.low)
-    cell_start, cell_sensors = sensors_by_cell(world.sensor_cell, grid.columns * grid.rows)
-    reach_start, reach = communities_in_reach(cell_start, cell_sensors, communities.of_sensor, grid.columns, grid.rows)
-    groups = community_records(world)
+    place, groups = lay_out_place(world, limits), community_records(world)
     visits = visit_records(world.visits)
     if copies:
-        pairs = who_will_meet(visits, reach_start, reach, len(groups), subscribers, silent_while_pausing)
+        near = place["reach_start"], place["reach"]
+        pairs = who_will_meet(visits, *near, len(groups), subscribers, silent_while_pausing)
     else:
         pairs = np.empty(0, np.int64)
     sessions, links = session_records(pairs, groups, subscribers)
     words = int(groups.words.max(initial=1))
-    by_subscriber = np.argsort(sessions.subscriber, kind="stable").astype(np.int32)
-    rows = first_guess(len(world.event_sensor) * min(subscribers, 10), limits.most_received)
     pool = first_guess(2 * sensors + len(world.event_sensor) // 8, limits.most_sent) if copies else 0
     return fill_pools(
         Field(
             limits=limits,
             clock=records(1, CLOCK),
-            sensors=(placed := sensor_records(world)),
-            neighbor_start=communities.neighbor_start,
-            neighbors=communities.neighbors,
-            neighbor_member=placed.member[communities.neighbors],
-            hop_pj=hop_costs(world.sensor_x, world.sensor_y, communities.neighbor_start, communities.neighbors, limits),
             communities=groups,
-            members=communities.members,
-            cell_start=cell_start,
-            cell_sensors=cell_sensors,
-            reach_start=reach_start,
-            reach=reach,
             visits=visits,
             tracks=world.tracks,
             event_sensor=world.event_sensor,
@@ -86,36 +72,67 @@ def lay_out(
             subscribers=records(subscribers, SUBSCRIBER, cell=NONE, located=NONE, received_in=NONE, bag=NONE),
             sessions=sessions,
             meets_start=starts(sessions.subscriber, subscribers),
-            meets=by_subscriber,
+            meets=np.argsort(sessions.subscriber, kind="stable").astype(np.int32),
             now_with=np.full((subscribers, REACHABLE), NONE, np.int32),
             in_session=np.zeros((len(groups), words), np.int64),
             met=np.zeros((len(groups), words), np.int64),
             links=links,
-            owing=np.zeros((sensors, words), np.int64),
+            has_pending=np.zeros((sensors, words), np.int64),
             carrying=np.zeros((sensors, words), np.int64),
             copies=records(pool, COPY),
-            due=np.zeros((pool, words), np.int64),
+            pending=np.zeros((pool, words), np.int64),
             calendar=np.full(limits.slots, NONE, np.int32),
             line=np.zeros(sensors, np.int64),
             next_line=np.zeros(sensors, np.int32),
             arrived=np.zeros(pool, np.int32),
-            tree_order=np.zeros(sensors, np.int32),
-            stamps=np.zeros(grid.columns * grid.rows, np.int64),
-            path=np.zeros(grid.columns + grid.rows, np.int32),
-            frontier=np.zeros(sensors, np.int32),
             within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),
-            tally=records(1, TALLY, died=NONE),
-            receptions=records(rows, RECEPTION),
-            known=np.full(table_size(rows), NONE, np.int64),
-            known_last=np.empty(table_size(rows) if last_receptions else 0, np.int32),
-            transmissions=np.zeros(len(world.event_sensor), np.int64),
-            drops=np.zeros(len(DROPS), np.int64),
-            hellos=np.zeros(grid.columns * grid.rows, np.int64),
-            transfer_log=records(rows if limits.full_log else 0, TRANSFER),
-            drop_log=records(rows if limits.full_log else 0, DROP),
+            **place,
+            **lay_out_ledger(world, limits, last_receptions),
         )
     )
+
+
+def lay_out_place(world: World, limits: Limits) -> dict[str, Any]:
+    """What stands still: the fields of a state that only the sensors and the grid decide."""
+    grid, communities = world.grid, world.communities
+    sensors, cells = len(world.sensor_x), grid.columns * grid.rows
+    cell_start, cell_sensors = sensors_by_cell(world.sensor_cell, cells)
+    reach_start, reach = communities_in_reach(cell_start, cell_sensors, communities.of_sensor, grid.columns, grid.rows)
+    placed = sensor_records(world)
+    return {
+        "sensors": placed,
+        "neighbor_start": communities.neighbor_start,
+        "neighbors": communities.neighbors,
+        "neighbor_member": placed.member[communities.neighbors],
+        "hop_pj": hop_costs(world.sensor_x, world.sensor_y, communities.neighbor_start, communities.neighbors, limits),
+        "members": communities.members,
+        "cell_start": cell_start,
+        "cell_sensors": cell_sensors,
+        "reach_start": reach_start,
+        "reach": reach,
+        "tree_order": np.zeros(sensors, np.int32),
+        "stamps": np.zeros(cells, np.int64),
+        "path": np.zeros(grid.columns + grid.rows, np.int32),
+        "frontier": np.zeros(sensors, np.int32),
+    }
+
+
+def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[str, Any]:
+    """What is counted: the fields of a state that a protocol only adds to."""
+    events, cells = len(world.event_sensor), world.grid.columns * world.grid.rows
+    rows = first_guess(events * min(len(world.low), 10), limits.most_received)
+    return {
+        "tally": records(1, TALLY, died=NONE),
+        "receptions": records(rows, RECEPTION),
+        "known": np.full(table_size(rows), NONE, np.int64),
+        "known_last": np.empty(table_size(rows) if last_receptions else 0, np.int32),
+        "transmissions": np.zeros(events, np.int64),
+        "drops": np.zeros(len(DROPS), np.int64),
+        "hellos": np.zeros(cells, np.int64),
+        "transfer_log": records(rows if limits.full_log else 0, TRANSFER),
+        "drop_log": records(rows if limits.full_log else 0, DROP),
+    }
 
 
 def first_guess(expected: int, most_in_a_slot: int) -> int:
@@ -162,12 +179,12 @@ def session_records(pairs: NDArray[np.int64], groups: Records, subscribers: int)
     made = records(len(pairs), SESSION)
     made.community, made.subscriber = np.divmod(pairs, max(subscribers, 1))
     first = starts(made.community, len(groups))
-    groups.sessions, groups.words = first[:-1], -(-np.diff(first) // BITS)
+    groups.sessions, groups.words = first[:-1], -(-np.diff(first) // BITS)  # rounded up
     nth = np.arange(len(pairs)) - first[made.community]
     made.word, made.bit = nth // BITS, np.left_shift(1, nth % BITS)
     sizes = groups.sensors[made.community]
     made.links = np.cumsum(sizes) - sizes
-    return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE, owed=UNCOUNTED)
+    return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE, pending=UNCOUNTED)
 
 
 def starts(groups: NDArray[np.int32], count: int) -> NDArray[np.int32]:
@@ -232,6 +249,7 @@ def who_will_meet(
     silent_while_pausing: bool,
 ) -> NDArray[np.int64]:
     """The pairs (community * subscribers + subscriber) that will ever meet, sorted: who walks where is known."""
+    # Sorted by subscriber, so that one mark per community tells whether the pair is known.
     audible = visits.moving.astype(bool) | (not silent_while_pausing)
     heard = visits[audible]
     order = np.argsort(heard.subscriber, kind="stable")
@@ -308,6 +326,7 @@ def chain_free(pool: Records, start: int) -> None:
 def grow(field: Field) -> Field:
     """The same state with every pool that is short made half as large again, or as large as it must be."""
     tally, limits = field.tally[0], field.limits
+    # What `short_of_room` asks for: the worst that one slot can do, so that no pool is ever grown inside one.
     slot_rows = limits.most_sent + limits.most_received
     if len(field.copies) and tally.free_copies < slot_rows + limits.most_born:
         field = grow_copies(field, slot_rows + limits.most_born)
@@ -332,7 +351,9 @@ def grow_copies(field: Field, least_free: int) -> Field:
     copies.next[-1] = tally.free_copy
     tally.free_copy = old
     tally.free_copies += len(copies) - old
-    return field._replace(copies=copies, due=grown(field.due, len(copies)), arrived=np.zeros(len(copies), np.int32))
+    return field._replace(
+        copies=copies, pending=grown(field.pending, len(copies)), arrived=np.zeros(len(copies), np.int32)
+    )
 
 
 def grown(array: Any, least: int) -> Any:

@@ -16,8 +16,8 @@ def set_clock(field: Field, slot: int) -> None:
 
 
 @step
-def step_into(field: Field, visit: Records, silent_while_pausing: bool) -> bool:
-    """The subscriber's new visit: Hello where it is due (CED 4.1 a); whether its cell changed."""
+def begin_visit(field: Field, visit: Records, silent_while_pausing: bool) -> bool:
+    """The subscriber's new visit: Hello where one is said (CED 4.1 a); whether its cell changed."""
     who = field.subscribers[visit.subscriber]
     audible = bool(visit.moving) or not silent_while_pausing
     moved = who.cell != visit.cell

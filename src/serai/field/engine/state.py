@@ -23,7 +23,8 @@ UNCOUNTED = -1
 BITS = 62  # sessions in one word of bits: a signed 64-bit word, two bits to spare
 REACHABLE = 4  # at most so many communities are in reach of one cell: no two of them touch each other
 
-FREE, STORED, RELAYED, WAITING, DEAD = range(5)  # what a copy is; DEAD: expired, but still linked in a heap or list
+# What a copy is. One that expires inside a heap or list stays linked there, as EXPIRED_COPY, until that is next read.
+FREE, STORED, RELAYED, WAITING, EXPIRED_COPY = range(5)
 DROPS = ("expired", "spent", "full", "stranded")
 EXPIRED, SPENT, FULL, STRANDED = range(len(DROPS))
 TRANSFERS = ("source", "relay", "return", "placement")
@@ -91,7 +92,7 @@ LINK = np.dtype(
     [
         ("layer", "i4"), ("relays", "i4"),  # in the routing graph: layer, and neighbours one layer closer
         ("relayed", "i4"),  # heap of copies on their way to it
-        ("owed", "i4"),  # copies stored here that are due to it; UNCOUNTED until somebody asks while it is going on
+        ("pending", "i4"),  # stored copies still to be sent to it; UNCOUNTED until somebody asks during the session
     ],
     align=True,
 )  # fmt: skip
@@ -218,10 +219,10 @@ class Field(NamedTuple):
     in_session: NDArray[np.int64]  # [community, word]: sessions going on
     met: NDArray[np.int64]  # [community, word]: subscribers met so far
     links: Records
-    owing: NDArray[np.int64]  # [sensor, word]: sessions to which a copy stored here may be due
+    has_pending: NDArray[np.int64]  # [sensor, word]: sessions for which a copy stored here may be pending
     carrying: NDArray[np.int64]  # [sensor, word]: sessions for which it has relayed copies
     copies: Records
-    due: NDArray[np.int64]  # [copy, word]: sessions to whose subscriber a stored copy is still to be sent
+    pending: NDArray[np.int64]  # [copy, word]: sessions to whose subscriber a stored copy is still to be sent
     calendar: NDArray[np.int32]  # [slot]: first copy that expires in it
     # who is next
     line: NDArray[np.int64]  # heap of places

@@ -15,6 +15,7 @@ SENSOR_BITS = 31
 def line_up(field: Field, sensor: int) -> None:
     """Put the sensor in line: for this slot if its turn is still to come, else for the next."""
     who, clock = field.sensors[sensor], field.clock[0]
+    # `scheduled` is the last slot it stood in line for; its place is drawn only when it is asked for.
     if who.scheduled > clock.slot:
         return
     scheduled = who.scheduled == clock.slot
@@ -31,6 +32,7 @@ def line_up(field: Field, sensor: int) -> None:
 @step
 def place_of(field: Field, sensor: int) -> int:
     """The sensor's place in the line of this slot."""
+    # The key decides, then the lower number: one whole number to compare, and the sensor can be read off it.
     return (key_in_slot(field.clock[0].key, sensor) << SENSOR_BITS) | int(sensor)
 
 
@@ -62,7 +64,7 @@ def pop_place(field: Field) -> int:
     first = line[0]
     field.tally[0].in_line -= 1
     count = field.tally[0].in_line
-    last, i = line[count], 0
+    last, i = line[count], 0  # the last place of the heap fills the gap, and sinks to where it belongs
     while 2 * i + 1 < count:
         child = 2 * i + 1
         if child + 1 < count and line[child + 1] < line[child]:

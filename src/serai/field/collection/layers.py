@@ -1,0 +1,84 @@
+"""CED 4.1 (d): the set Z of sensors that a subscriber will pass, and the routing graph towards it (Fig. 2)."""
+
+from serai.core.jit import step
+from serai.field.collection.settings import CollectionRules
+from serai.field.engine.ledger import locate
+from serai.field.engine.state import NONE, Field
+from serai.field.visits import path_cells
+
+
+@step
+def renew_zone(field: Field, session: int) -> None:
+    """Z is worked out anew from here; the layers follow when somebody has something to send."""
+    at = field.sessions[session]
+    locate(field, at.subscriber)
+    who = field.subscribers[at.subscriber]
+    at.zone_x, at.zone_y, at.zone_segment, at.zone_cell = who.x, who.y, who.segment, who.cell
+    at.stale = True
+    field.communities[at.community].routes += 1
+
+
+@step
+def mark_zone(field: Field, rules: CollectionRules, session: int) -> int:
+    """Stamp the cells from which a sensor can hear the subscriber on its way; return the stamp."""
+    at, tracks, grid = field.sessions[session], field.tracks, field.limits.grid
+    field.tally[0].stamp += 1  # a new stamp each time: no need to wipe out the old zone
+    stamp = field.tally[0].stamp
+    if rules.zone_in_range:
+        field.path[0], count = at.zone_cell, 1
+    else:
+        end = min(at.zone_segment + 1, tracks.start[at.subscriber + 1] - 1)
+        count = path_cells(at.zone_x, at.zone_y, tracks.x_m[end], tracks.y_m[end], grid, field.path)
+    for i in range(count):
+        column, row = field.path[i] % grid.columns, field.path[i] // grid.columns
+        for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
+            for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
+                field.stamps[near_row * grid.columns + near_column] = stamp
+    return int(stamp)
+
+
+@step
+def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
+    """The routing graph (Fig. 2): Z is layer 0, its neighbours layer 1, and so on through the community."""
+    at = field.sessions[session]
+    at.stale = False
+    stamp = mark_zone(field, rules, session)
+    if layers_fit(field, session, stamp):
+        return
+    group, reached = field.communities[at.community], 0
+    for member in range(group.sensors):
+        sensor, link = field.members[group.start + member], field.links[at.links + member]
+        link.relays = 0
+        if field.stamps[field.sensors[sensor].cell] == stamp:
+            link.layer = 0
+            field.frontier[reached] = sensor
+            reached += 1
+        else:
+            link.layer = NONE
+    # Breadth first from all of Z at once; whoever is reached is one layer farther than who reached it. On the way each
+    # sensor learns how many neighbours it has one layer closer: those are its relays.
+    i = 0
+    while i < reached:
+        sensor = field.frontier[i]
+        layer = field.links[at.links + field.sensors[sensor].member].layer + 1
+        for n in range(field.neighbor_start[sensor], field.neighbor_start[sensor + 1]):
+            link = field.links[at.links + field.neighbor_member[n]]
+            if link.layer == NONE:
+                link.layer = layer
+                field.frontier[reached] = field.neighbors[n]
+                reached += 1
+            if link.layer == layer:
+                link.relays += 1
+        i += 1
+
+
+@step
+def layers_fit(field: Field, session: int, stamp: int) -> bool:
+    """Whether the layers are those of the stamped zone already: Z is what it was, and nothing is to be done."""
+    at = field.sessions[session]
+    group = field.communities[at.community]
+    for member in range(group.sensors):
+        in_zone = field.stamps[field.sensors[field.members[group.start + member]].cell] == stamp
+        if in_zone != (field.links[at.links + member].layer == 0):
+            return False
+    return True

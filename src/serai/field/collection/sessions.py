@@ -1,0 +1,154 @@
+"""CED 4.1 (a) to (c): Hello, PATH, and the sessions that begin and end as subscribers walk past communities."""
+
+from serai.core.content import matches
+from serai.core.jit import step
+from serai.field.collection.layers import renew_zone
+from serai.field.collection.settings import CollectionRules
+from serai.field.engine.ledger import log_drop
+from serai.field.engine.queues import discard, free_copy
+from serai.field.engine.sessions import (
+    address,
+    close_session,
+    find_session,
+    first_going_on,
+    is_going_on,
+    join_waiting,
+    keep_waiting,
+    make_pending,
+    open_session,
+    take_first,
+)
+from serai.field.engine.slots import begin_visit
+from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field
+from serai.field.engine.turns import line_up
+
+
+@step
+def meet(field: Field, rules: CollectionRules) -> None:
+    """The next visit of the slot: sessions end, begin, and hear of a changed path."""
+    visit = field.visits[field.tally[0].visited]
+    field.tally[0].visited += 1
+    moved = begin_visit(field, visit, rules.silent_while_pausing)
+    leave(field, rules, visit.subscriber)
+    if not field.subscribers[visit.subscriber].audible:
+        return
+    for i in range(field.reach_start[visit.cell], field.reach_start[visit.cell + 1]):
+        session = find_session(field, visit.subscriber, field.reach[i])
+        # A visit may change the cell, the leg or both, and only some of it concerns a session that goes on.
+        if not is_going_on(field, session):
+            begin_session(field, rules, session)
+            announce(field, session)
+        elif visit.moving and field.sessions[session].announced != visit.segment:
+            announce(field, session)
+        elif moved and rules.zone_moves:
+            renew_zone(field, session)
+        elif not moved:
+            continue
+        line_up_senders(field, session)
+
+
+@step
+def leave(field: Field, rules: CollectionRules, subscriber: int) -> None:
+    """End the sessions with communities out of reach."""
+    who = field.subscribers[subscriber]
+    i = 0
+    while i < who.sessions:  # ending one moves the others up: then the next stands at the same place
+        session = field.now_with[subscriber, i]
+        if is_in_reach(field, who.cell, field.sessions[session].community):
+            i += 1
+        else:
+            end_session(field, rules, session)
+
+
+@step
+def is_in_reach(field: Field, cell: int, community: int) -> bool:
+    """Whether the community has a sensor in touch with the cell."""
+    for i in range(field.reach_start[cell], field.reach_start[cell + 1]):
+        if field.reach[i] == community:
+            return True
+    return False
+
+
+@step
+def begin_session(field: Field, rules: CollectionRules, session: int) -> None:
+    """Begin a session: at the first one, all that is stored becomes pending; waiting copies go on."""
+    open_session(field, session)
+    at = field.sessions[session]
+    group, met_before = field.communities[at.community], at.met
+    at.met = True
+    field.met[at.community, at.word] |= at.bit
+    for i in range(group.start, group.start + group.sensors):
+        # From the first session on, what is stored later becomes pending at once (make_pending_for_all_met).
+        if not met_before:
+            make_all_pending(field, rules, session, field.members[i])
+        if rules.keep_stranded:
+            join_waiting(field, session, field.members[i], rules.open_relays)
+
+
+@step
+def make_all_pending(field: Field, rules: CollectionRules, session: int, sensor: int) -> None:
+    """All copies stored at the sensor become pending for the session, as far as they are of interest."""
+    c = field.sensors[sensor].stored
+    while c != NONE:
+        if is_offered(field, rules, c, session):
+            make_pending(field, c, session)
+        c = field.copies[c].next
+
+
+@step
+def is_offered(field: Field, rules: CollectionRules, c: int, session: int) -> bool:
+    """Whether a stored copy is sent to the session's subscriber at all."""
+    if not rules.match_at_sensor:
+        return True
+    subscriber = field.sessions[session].subscriber
+    return matches(field.event_values[field.copies[c].event], field.low[subscriber], field.high[subscriber])
+
+
+@step
+def end_session(field: Field, rules: CollectionRules, session: int) -> None:
+    """End a session: its relayed copies are re-addressed, kept or deleted (CET 3.2.1)."""
+    close_session(field, session)
+    at = field.sessions[session]
+    successor = first_going_on(field, at.community) if rules.open_relays else NONE
+    group = field.communities[at.community]
+    for member in range(group.sensors):
+        sensor = field.members[group.start + member]
+        while field.links[at.links + member].relayed != NONE:
+            settle_stranded(field, rules, take_first(field, session, sensor, at.links + member), successor)
+        field.links[at.links + member].pending = UNCOUNTED  # while it is away nobody keeps count
+        if not rules.once:
+            make_all_pending(field, rules, session, sensor)
+
+
+@step
+def settle_stranded(field: Field, rules: CollectionRules, c: int, successor: int) -> None:
+    """What becomes of a relayed copy whose subscriber has left."""
+    if field.copies[c].state == EXPIRED_COPY:
+        free_copy(field, c)
+    elif successor != NONE:
+        address(field, c, successor)
+        line_up(field, field.copies[c].holder)
+    elif rules.keep_stranded:
+        keep_waiting(field, c)
+    else:
+        log_drop(field, field.copies[c].event, field.copies[c].holder, STRANDED)
+        discard(field, c)
+
+
+@step
+def announce(field: Field, session: int) -> None:
+    """PATH: the subscriber tells the community its path (4.1 b, c), and Z is drawn up from it."""
+    at = field.sessions[session]
+    at.announced = field.subscribers[at.subscriber].segment
+    field.communities[at.community].paths += 1
+    renew_zone(field, session)
+
+
+@step
+def line_up_senders(field: Field, session: int) -> None:
+    """Sensors with something for the session stand in line."""
+    at = field.sessions[session]
+    group = field.communities[at.community]
+    for i in range(group.start, group.start + group.sensors):
+        if (field.has_pending[field.members[i], at.word] | field.carrying[field.members[i], at.word]) & at.bit:
+            line_up(field, field.members[i])
