@@ -20,6 +20,7 @@ from serai.sweeping.store import Segment, Store
 from serai.sweeping.summaries import estimates_of
 from serai.sweeping.tasks import Task
 from tests.sweeping.tiny import plain_rows, tiny_plan
+from tests.test_lab import SMALL
 
 
 class Heard(Progress):
@@ -143,9 +144,9 @@ def test_stopping_early_is_the_same_as_asking_for_so_many_seeds(spark: SparkSess
         assert is_narrow(row["mean"], row["half_width"], 0.25) or seeds[row["point"]] == 40
 
 
-@pytest.mark.parametrize("keep", ["ledger", "log"])
-def test_runs_are_kept_on_request(spark: SparkSession, tmp_path: Path, keep: str) -> None:
-    plan = tiny_plan(seeds=2)
+@pytest.mark.parametrize(("keep", "name"), [("ledger", "dg"), ("log", "dg"), ("log", "tinymq"), ("log", "dpsp")])
+def test_runs_are_kept_on_request(spark: SparkSession, tmp_path: Path, keep: str, name: str) -> None:
+    plan = tiny_plan(seeds=2) if name == "dg" else plan_sweep(name, SMALL[name], None, 2)
     run_sweep(plan, tmp_path / "kept", spark)
     before = table(tmp_path / "kept")
     run_sweep(plan, tmp_path / "kept", spark, keep=keep)  # type: ignore[arg-type]
