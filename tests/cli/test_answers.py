@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.test_lab import SMALL as CHANGES
+
 Run = Callable[..., Any]
 SMALL = ("--set", "duration=10 min", "--set", "sensors.count=20", "--set", "events.quiet=0 s")
 PROMISED = [
@@ -93,6 +95,18 @@ def test_run_folder_can_be_read_again(serai: Run, tmp_path: Path) -> None:
     run = api.read_run(tmp_path / "deep/run")
     assert api.measure(run).as_dict() == found
     assert run.full is not None
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_runs_of_every_kind_have_a_full_log(serai: Run, tmp_path: Path, name: str) -> None:
+    import serai as api
+
+    changes = [word for change in CHANGES[name] for word in ("--set", change)]
+    assert serai("run", name, *changes, "--out", "run", "--full-log").code == 0
+    run = api.read_run(tmp_path / "run")
+    assert run.full_log
+    assert len(run.tables["transfers"]) > 0
+    assert "drops" in run.tables
 
 
 def test_run_into_an_empty_folder(serai: Run, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The report of a real sweep, from its rows in Spark to the page."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,7 +10,7 @@ from scipy import stats
 from serai.core.statistics import estimate
 from serai.report import write_report
 from serai.report.gather import command_of, gather
-from serai.report.results import Case
+from serai.report.results import Case, Results
 from serai.sweeping.plan import plan_sweep
 from serai.sweeping.results import open_sweep
 from serai.sweeping.run import run_sweep
@@ -26,9 +27,17 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return place
 
 
-def test_summary_is_that_of_a_plain_loop(folder: Path, spark: SparkSession) -> None:
-    results = gather(open_sweep(folder, spark))
-    rows = plain_rows(PLAN)
+@pytest.fixture(scope="module")
+def results(folder: Path, spark: SparkSession) -> Results:
+    return gather(open_sweep(folder, spark))
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    return plain_rows(PLAN)
+
+
+def test_summary_is_that_of_a_plain_loop(results: Results, rows: list[dict[str, Any]]) -> None:
     assert results.cases == tuple(Case(point, name) for point in (0, 1) for name in ("ced", "dg"))
     for case in results.cases:
         mine = [row for row in rows if (row["point"], row["protocol"]) == case]
@@ -41,8 +50,7 @@ def test_summary_is_that_of_a_plain_loop(folder: Path, spark: SparkSession) -> N
         assert results.delays[case].fraction[-1] == pytest.approx(delivered / wanted)
 
 
-def test_communities_have_the_pairs_of_the_runs(folder: Path, spark: SparkSession) -> None:
-    results, rows = gather(open_sweep(folder, spark)), plain_rows(PLAN)
+def test_communities_have_the_pairs_of_the_runs(results: Results, rows: list[dict[str, Any]]) -> None:
     assert results.served_seeds == 5
     for case in results.cases:
         mine = [row for row in rows if (row["point"], row["protocol"]) == case]
@@ -51,9 +59,7 @@ def test_communities_have_the_pairs_of_the_runs(folder: Path, spark: SparkSessio
             assert total == sum(row[column] for row in mine)
 
 
-def test_protocols_are_compared_by_a_paired_test(folder: Path, spark: SparkSession) -> None:
-    results, rows = gather(open_sweep(folder, spark)), plain_rows(PLAN)
-
+def test_protocols_are_compared_by_a_paired_test(results: Results, rows: list[dict[str, Any]]) -> None:
     def values(protocol: str) -> list[float]:
         return [row["delivery_ratio"] for row in rows if (row["point"], row["protocol"]) == (1, protocol)]
 

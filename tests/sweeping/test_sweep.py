@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from serai.sweeping.store import Segment, Store
 from serai.sweeping.summaries import estimates_of
 from serai.sweeping.tasks import Task
 from tests.sweeping.tiny import plain_rows, tiny_plan
+from tests.test_lab import SMALL
 
 
 class Heard(Progress):
@@ -48,20 +50,28 @@ def undisturbed(spark: SparkSession, plan: Plan, tmp_path_factory: pytest.TempPa
     return folder
 
 
+@pytest.fixture(scope="module")
+def rows(plan: Plan) -> list[dict[str, Any]]:
+    """The rows of the plan's runs, by a plain loop."""
+    return plain_rows(plan)
+
+
 def table(folder: Path) -> bytes:
     return Store(folder).table.read_bytes()
 
 
-def test_rows_are_those_of_a_plain_loop(undisturbed: Path, plan: Plan) -> None:
-    assert pq.read_table(Store(undisturbed).table).to_pylist() == plain_rows(plan)
+def test_rows_are_those_of_a_plain_loop(undisturbed: Path, rows: list[dict[str, Any]]) -> None:
+    assert pq.read_table(Store(undisturbed).table).to_pylist() == rows
 
 
-def test_spark_reads_the_same_rows(spark: SparkSession, undisturbed: Path, plan: Plan) -> None:
+def test_spark_reads_the_same_rows(
+    spark: SparkSession, undisturbed: Path, plan: Plan, rows: list[dict[str, Any]]
+) -> None:
     sweep = open_sweep(undisturbed, spark)
     assert sweep.plan == plan
     assert sweep.versions["serai"] == serai.__version__
     found = sweep.rows.orderBy("point", "protocol", "seed").toArrow().to_pylist()
-    assert found == plain_rows(plan)
+    assert found == rows
     estimates = estimates_of(sweep)
     assert estimates[1, "dg"]["events"].count == 6
 
@@ -134,9 +144,9 @@ def test_stopping_early_is_the_same_as_asking_for_so_many_seeds(spark: SparkSess
         assert is_narrow(row["mean"], row["half_width"], 0.25) or seeds[row["point"]] == 40
 
 
-@pytest.mark.parametrize("keep", ["ledger", "log"])
-def test_runs_are_kept_on_request(spark: SparkSession, tmp_path: Path, keep: str) -> None:
-    plan = tiny_plan(seeds=2)
+@pytest.mark.parametrize(("keep", "name"), [("ledger", "dg"), ("log", "dg"), ("log", "tinymq"), ("log", "dpsp")])
+def test_runs_are_kept_on_request(spark: SparkSession, tmp_path: Path, keep: str, name: str) -> None:
+    plan = tiny_plan(seeds=2) if name == "dg" else plan_sweep(name, SMALL[name], None, 2)
     run_sweep(plan, tmp_path / "kept", spark)
     before = table(tmp_path / "kept")
     run_sweep(plan, tmp_path / "kept", spark, keep=keep)  # type: ignore[arg-type]

@@ -107,12 +107,12 @@ def _draw_contacts(
 
 
 def _draw_tracks(axes: Axes, tracks: pa.Table) -> None:
-    """The way of each node that moves; the more there are, the fainter."""
+    """The track of each node that moves; the more there are, the fainter."""
     node, x, y = (_array(tracks, name).astype(np.float64) for name in ("node", "x_m", "y_m"))
     ends = np.flatnonzero(np.diff(node)) + 1
-    ways = [np.stack(way, axis=1) for way in zip(np.split(x, ends), np.split(y, ends), strict=True)]
-    faint = max(0.08, 0.6 / max(len(ways), 1) ** 0.5)
-    _add_lines(axes, ways[:_MOST_LINES], linewidths=0.6, colors=_SUBSCRIBER, alpha=faint, zorder=2)
+    lines = [np.stack(line, axis=1) for line in zip(np.split(x, ends), np.split(y, ends), strict=True)]
+    faint = max(0.08, 0.6 / max(len(lines), 1) ** 0.5)
+    _add_lines(axes, lines[:_MOST_LINES], linewidths=0.6, colors=_SUBSCRIBER, alpha=faint, zorder=2)
 
 
 def _add_lines(axes: Axes, lines: list[Floats], **look: Any) -> None:

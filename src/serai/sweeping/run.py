@@ -96,7 +96,7 @@ def sweep(
 
 
 def check_keep(keep: str | None) -> Keep | None:
-    """Refuse to keep what there is not."""
+    """What to keep of each run, if it is something that can be."""
     if keep not in (None, "ledger", "log"):
         raise BadInput(f'--keep "{keep}": {did_you_mean(str(keep), ("ledger", "log"))}')
     return cast(Keep | None, keep)
@@ -125,7 +125,6 @@ def run_sweep(
 
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    check_keep(keep)
     store = Store(folder)
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values(), progress.on_notice)
