@@ -3,8 +3,8 @@
 The loop is compiled once for all of them: compiling takes many seconds, and a program for each protocol would take them
 again and again. So which protocol runs is a number in the rules. numba cannot call through a table of functions without
 giving up inlining; therefore each question becomes a function that asks "is it this protocol?" for one after the other,
-written here once, as a text, from the registry: nested functions would say the same without a text, but each level of
-nesting is optimized anew, and compiling took some seconds longer.
+written here once, as a text, from the registry. Nested functions would say the same without a text, but numba compiles
+each of them by itself: 16.2 CPU s for the loop instead of 14.5.
 """
 
 from collections.abc import Callable
