@@ -1,5 +1,6 @@
 """Nothing that a user can meet is left undocumented, and nothing documented is missing."""
 
+import pkgutil
 import re
 import subprocess
 import tomllib
@@ -165,6 +166,17 @@ def test_nav_lists_every_page() -> None:
 def test_links_lead_somewhere(text: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text.read_text()):
         assert target.startswith("https://") or (text.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_code_that_the_text_names_exists(text: Path) -> None:
+    spans = re.findall(r"`([^`\n]+)`", text.read_text())
+    folders = r"(?:src|tests|benchmarks|examples|docs|tools|serai)"
+    for span in spans:
+        if path := re.fullmatch(rf"{folders}/[\w./-]*", span):
+            assert (ROOT / path[0]).exists() or (ROOT / "src" / path[0]).exists(), span
+        elif name := re.match(r"serai\.[a-z_]+(?:\.\w+)*", span):
+            pkgutil.resolve_name(name[0])
 
 
 def repository_files() -> list[Path]:
