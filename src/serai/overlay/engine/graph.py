@@ -84,7 +84,8 @@ def _list_in_range(nodes: Buckets, range_m: float, start: Places) -> Numbers:
     """The neighbours of each node, ascending: node 0 enters itself in the lists of those it hears, then node 1, ..."""
     index, near = nodes.by_square, np.empty(len(nodes.position), np.int32)
     cell_of_node = np.empty(len(near), np.int32)
-    cell_of_node[index.nodes] = index.cells
+    for place in range(len(near)):
+        cell_of_node[index.nodes[place]] = index.cells[place]
     end, neighbors = start[:-1].copy(), np.empty(start[-1], np.int32)
     for node in range(len(near)):
         for i in range(nodes_near(index, nodes.squares, int(cell_of_node[node]), 1, near)):

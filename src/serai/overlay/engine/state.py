@@ -54,7 +54,8 @@ class Layer(NamedTuple):
 def longer(array: NDArray[Any], room: int) -> NDArray[Any]:
     """The same array with more room."""
     longer = np.zeros(room, array.dtype)
-    longer[: len(array)] = array
+    for place in range(len(array)):  # with a slice, what raises an error about shapes is compiled as well: 3 s
+        longer[place] = array[place]
     return longer
 
 
