@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from serai import __version__
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _installed() -> dict[str, str]:
 
 
 def check_out(folder: str | Path) -> None:
-    """Refuse a place where no run folder can be written; asked before any work is done, it writes nothing."""
+    """Refuse a place where no run folder can be written; asked before any work is done, it leaves nothing there."""
     try:
         _check_place(Path(folder).resolve(), folder)
     except OSError as error:
@@ -58,6 +58,11 @@ def _check_place(place: Path, folder: str | Path) -> None:
         raise BadInput(f"{folder}: {parent} is a file, not a folder; choose another place for the run")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise BadInput(f"{folder}: no permission to write in {parent}; choose another place for the run")
+    try:  # some places let nobody write, whatever their permissions say
+        tempfile.TemporaryDirectory(prefix=".serai-", dir=parent).cleanup()
+    except OSError as error:
+        problem = f"nothing can be written in {parent} ({error.strerror})"
+        raise BadInput(f"{folder}: {problem}; choose another place for the run") from error
 
 
 def _check_empty(place: Path, folder: str | Path) -> None:
@@ -90,6 +95,8 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
             made.rename(place)
     except PermissionError as error:
         raise BadInput(f"{folder}: no permission to write there; choose another place for the run") from error
+    except OSError as error:  # a full disk, above all; what was written is gone again
+        raise CannotRun(f"{folder}: the run cannot be written there: {error.strerror or error}") from error
     return place
 
 
