@@ -74,7 +74,7 @@ def test_a_full_disk_is_named_by_the_folder(serai: Run, monkeypatch: pytest.Monk
     monkeypatch.setattr("pyarrow.parquet.write_table", full)
     answer = serai("run", "ced", "--set", "duration=10 min", "--out", "here/run")
     assert answer.code == 1
-    assert answer.err.splitlines()[-1] == "here/run: the run cannot be written there: No space left on device"
+    assert answer.err.splitlines()[-1] == "serai: here/run: No space left on device"
     assert not list(tmp_path.rglob("*"))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from serai import __version__
-from serai.core.errors import BadInput, CannotRun
+from serai.core.errors import BadInput
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
     except PermissionError as error:
         raise BadInput(f"{folder}: no permission to write there; choose another place for the run") from error
     except OSError as error:  # a full disk, above all; what was written is gone again
-        raise CannotRun(f"{folder}: the run cannot be written there: {error.strerror or error}") from error
+        # Whoever writes tables does not always say where: the folder that was asked for tells the user more anyway.
+        raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
     return place
 
 
