@@ -25,6 +25,7 @@ from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
 from serai.cli.sweep import sweep
 from serai.core.errors import BadInput, SeraiError
+from serai.core.stopping import STOPPED, say_stopped, was_stopped, watch_for_ctrl_c
 
 
 class _GroupedCommands(TyperGroup):
@@ -61,6 +62,7 @@ def main() -> None:
     """The entry point: run the command line and leave with its exit code."""
     for output in (sys.stdout, sys.stderr):
         output.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without "±" gets a "?"
+    watch_for_ctrl_c()
     sys.exit(execute(sys.argv[1:]))
 
 
@@ -71,7 +73,8 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
-        return 130
+        say_stopped()
+        return STOPPED
     except BrokenPipeError:  # whoever read our answer has gone; what is left to say goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -94,6 +97,9 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
+    if was_stopped():  # a compiler makes an error of its own of an interruption, and Spark another one
+        say_stopped()
+        return STOPPED
     if os.environ.get("SERAI_DEBUG"):
         traceback.print_exc()
     print(message, file=sys.stderr)

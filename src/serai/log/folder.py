@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from serai import __version__
 from serai.core.errors import BadInput
+from serai.core.stopping import removed_if_stopped
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
     place = Path(folder).resolve()
     beside = _nearest_folder(place.parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=".serai-", dir=beside) as aside:
+        with tempfile.TemporaryDirectory(prefix=".serai-", dir=beside) as aside, removed_if_stopped(Path(aside)):
             # A temporary folder is closed to everybody else; one made inside it has the usual permissions.
             made = Path(aside) / "run"
             made.mkdir()

@@ -29,10 +29,15 @@ def warm_kernels(scenarios: Iterable[Scenario], on_notice: Callable[[str], None]
         while waiting:
             now, waiting = waiting[: usable_cores()], waiting[usable_cores() :]
             # A process each: compiling does not share one with others.
-            for process in [_compile(scenario, Path(folder)) for scenario in now]:
-                _, said = process.communicate()
-                if process.returncode:
-                    raise CannotRun(f"compiling kernels failed: {said.strip().splitlines()[-1]}")
+            processes = [_compile(scenario, Path(folder)) for scenario in now]
+            try:
+                for process in processes:
+                    _, said = process.communicate()
+                    if process.returncode:
+                        raise CannotRun(f"compiling kernels failed: {said.strip().splitlines()[-1]}")
+            finally:  # whoever is stopped by Ctrl-C or fails leaves nobody behind who goes on compiling
+                for process in processes:
+                    process.kill()
 
 
 def _compile(scenario: Scenario, folder: Path) -> subprocess.Popen[str]:
