@@ -137,6 +137,8 @@ def test_a_trace_in_milliseconds_of_some_nodes(tmp_path: Path) -> None:
 def test_some_of_those_who_walk() -> None:
     trace = read_trace(FILES / "one-movement.txt", wanted=Adjustments("min", "b, c"))
     assert points_of(trace) == {"b": [(0.0, 100.0, 0.0), (600.0, 100.0, 50.0)], "c": []}
+    with pytest.raises(BadInput, match="nobody knows where any of them is"):
+        read_trace(FILES / "bonnmotion.movements", wanted=Adjustments(nodes="2"))
 
 
 @pytest.mark.parametrize("name", sorted(FORMAT_OF))

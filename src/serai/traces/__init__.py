@@ -69,7 +69,7 @@ def read_trace(
     trace = FORMATS[detect_format(path) if form == "auto" else form].read(path, strict)
     if form == "auto" and trace.format == "crawdad":
         _ask_if_durations(path, trace)
-    return adjusted(trace, wanted or Adjustments())
+    return adjusted(path, trace, wanted or Adjustments())
 
 
 def detect_format(path: Path) -> str:
