@@ -11,22 +11,24 @@ from hypothesis import strategies as st
 from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, spray
 from serai.opportunistic.engine.loop import simulate
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
+from serai.opportunistic.engine.stores import bit_of
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts
 from serai.world.grid import Floats
+from tests.conftest import UNCOMPILED
 from tests.opportunistic.naive import Result, run_slowly
 
 NODES, CHANNELS, END_S = 5, 3, 40.0
 
 
-def worlds_from(seed: int) -> ContactWorld:
+def worlds_from(seed: int, fewest: int = 1, most: int = 13) -> ContactWorld:
     """A world of a few nodes in which much happens; times are often whole seconds, so that things coincide."""
     rng = np.random.default_rng(seed)
     return ContactWorld(
         NODES,
         CHANNELS,
         contacts_from(rng),
-        bundles_from(rng, int(rng.integers(1, 14))),
+        bundles_from(rng, int(rng.integers(fewest, most + 1))),
         subscriptions_from(rng, int(rng.integers(0, 9))),
         rng.random(NODES) < rng.choice([1.0, 0.7]),
     )
@@ -114,6 +116,18 @@ SETTINGS = st.one_of(
 @given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
 def test_arrays_are_objects(seed: int, medium: Medium, chosen: Any) -> None:
     world = worlds_from(seed)
+    assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium)
+
+
+def test_a_bundle_of_32_bits_has_a_bit_of_62() -> None:
+    """As records hold it, and as the uncompiled loop reads it."""
+    assert [bit_of(np.int32(bundle)) for bundle in (0, 31, 61, 62)] == [1, 1 << 31, 1 << 61, 1]
+
+
+@settings(max_examples=8 if UNCOMPILED else 40, deadline=None)
+@given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
+def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: Any) -> None:
+    world = worlds_from(seed, fewest=65, most=140)
     assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium)
 
 
