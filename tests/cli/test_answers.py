@@ -210,7 +210,7 @@ def test_doctor(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_published_numbers_are_metrics_of_known_protocols() -> None:
-    from serai.field.paper import KNOWN_MISSES, METRICS, PUBLISHED, published
+    from serai.field.paper import IF_MISSED, METRICS, PUBLISHED, published
     from serai.field.protocols import PROTOCOLS
     from serai.kinds import FIELD
 
@@ -218,6 +218,6 @@ def test_published_numbers_are_metrics_of_known_protocols() -> None:
         (name, metric) for name in list(PROTOCOLS) for metric in METRICS
     }
     assert set(METRICS) <= set(FIELD.definitions)
-    assert all(published(*key) for key in KNOWN_MISSES)
+    assert all(published(*key) for key in IF_MISSED)
     assert published("ced", "load_imbalance") is None
     assert all(math.isfinite(row.value) and "Table" in row.source for row in PUBLISHED)

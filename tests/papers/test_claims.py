@@ -21,6 +21,16 @@ def trend(direction=None, at_most=None):
     return Trend("figure", "1", "words", "a", "m", direction, at_most)
 
 
+def test_a_sentence_against_the_axis_is_read_as_it_runs():
+    """With longer range, which is fewer cells: the axis has cells."""
+    claim = Trend("figure", "1", "words", "a", "m", "rises", backwards=True)
+    found = judged(claim, a=curve(3, 2, 1))
+    assert found.verdict == HOLDS
+    assert [point.estimate.mean for point in found.curves["a"]] == [1, 2, 3]
+    assert judged(claim, a=curve(1, 2, 3)).verdict == FAILS
+    assert judged(claim, a=curve(3, 5, 1)).reason == "turns after 1"
+
+
 @pytest.mark.parametrize(
     ("means", "rises", "falls"),
     [

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -11,6 +12,7 @@ import pytest
 from serai.core.errors import CannotRun
 from serai.core.statistics import Estimate, t_quantile
 from serai.kinds import OVERLAY
+from serai.report.answer import opening
 from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
@@ -130,7 +132,7 @@ def test_best_is_bold_and_who_is_not_worse_is_said():
     main = next(table for table in all_tables(bare()) if table.name == "main")
     strong = {row[0].text: [cell.strong for cell in row[1:]] for row in main.rows}
     assert strong == {
-        "CED": [False, False, True, True],
+        "CED": [False, False, False, True],  # copies are not counted alike: nobody is best
         "CET": [True, True, False, False],
         "DG": [False, False, False, False],
     }
@@ -138,6 +140,7 @@ def test_best_is_bold_and_who_is_not_worse_is_said():
     assert remarks["DG"] == ["", "", "", "≈"]  # the paired test finds no difference in lifetime
     assert remarks["CED"] == ["≈", "", "", ""]  # no paired test: 85.0 ± 1.8 and 88.0 ± 1.8 overlap
     assert any("paired test" in remark for remark in main.remarks)
+    assert "Copies are not counted alike in all protocols: to compare them use transmissions per event." in main.remarks
 
 
 def test_who_is_served_by_the_size_of_the_community():
@@ -151,15 +154,51 @@ def test_the_answer_names_the_best():
     assert opening.startswith(
         "Delivered: CET (88.0 ± 1.8 %) is best, followed by CED (85.0 ± 1.8 %) and DG (48.0 ± 1.0 %)."
     )
-    assert "in lifetime: CED (3.390 ± 0.071 d), not significantly different from DG" in opening
+    assert opening.endswith(
+        " Of those that deliver at least nine tenths of that: best in delay: CET (216.3 ± 4.5 s, delivers 88.0 %);"
+        " in transmissions per event: CED (31.00 ± 0.65, delivers 85.0 %);"
+        " in lifetime: CED (3.390 ± 0.071 d, delivers 85.0 %)."
+    )
     assert "20 seeds" in seeds
 
 
 def test_the_answer_to_a_sweep_names_the_best_and_the_worst_point():
     opening = swept()[0].paragraphs[0]
     assert opening.startswith(
-        "Delivered: best CET · alpha 20 (114.4 ± 2.4 %), worst DG · alpha 2 (48.0 ± 1.0 %). Delay: "
+        "Delivered: best CET · alpha 20 (114.4 ± 2.4 %), worst DG · alpha 2 (48.0 ± 1.0 %). "
+        "Of those that deliver at least nine tenths of that: Delay: best CET · alpha 10 ("
     )
+
+
+def test_who_delivers_little_is_never_the_best():
+    """The quickest of all, the longest living, and the one with the fewest copies deliver 27.7 %."""
+    found = results(ALPHAS[:2], ("ced",))
+    little, much = found.cases
+    told = {
+        (little, "delivery_ratio"): 0.277,
+        (much, "delivery_ratio"): 0.85,
+        (little, "mean_delay_s"): 20.0,
+        (little, "copies_per_event"): 1.0,
+        (little, "lifetime_days"): 90.0,
+    }
+    estimates = dict(found.estimates) | {key: Estimate(mean, mean / 100, 20) for key, mean in told.items()}
+    said = opening(replace(found, estimates=estimates))
+    assert said == (
+        "Delivered: best CED · alpha 5 (85.0 ± 1.8 %), worst CED · alpha 2 (27.70 ± 0.58 %). No other delivers nine"
+        " tenths of that: delay, copies and lifetime of such different services are not compared."
+    )
+
+
+def test_copies_of_one_protocol_may_be_compared():
+    said = opening(results(ALPHAS[:1], ("ced",)))
+    assert "transmissions" not in said
+    assert "copies: best CED" in opening(results(ALPHAS[:2], ("ced",))).lower().replace("ced", "CED")
+
+
+def test_nothing_is_praised_where_delivery_is_not_known():
+    found = results()
+    estimates = {key: one for key, one in found.estimates.items() if key[1] != "delivery_ratio"}
+    assert opening(replace(found, estimates=estimates)).startswith("What was delivered is not known")
 
 
 def test_tables_in_other_forms():

@@ -13,7 +13,7 @@ from serai.field.paper import (
     COMMON,
     EXHIBITS,
     HEARD,
-    KNOWN_MISSES,
+    IF_MISSED,
     METRICS,
     PUBLISHED,
     default_setup,
@@ -106,7 +106,7 @@ def test_published_numbers_beside_ours():
     assert rows["CED delay, s"][6].text == "hit"
     assert rows["DG lifetime, d"][6].text == "missed"
     assert rows["DG lifetime, d"][3].value == pytest.approx(100 * (3.39 / 6.04 - 1))
-    assert [remark for remark in table.remarks if KNOWN_MISSES["dg", "lifetime_days"] in remark]
+    assert [remark for remark in table.remarks if IF_MISSED["dg", "lifetime_days"] in remark]
     assert name.text == "CED delivered, %"
 
 
@@ -138,6 +138,17 @@ def test_claims_are_judged_from_the_right_curves():
 def test_claims_under_pauses_that_are_heard_are_there_if_they_were_run():
     assert "heard in pauses" not in claims_table(reproduction()).heads
     assert "heard in pauses" in claims_table(reproduction(ablate=True)).heads
+
+
+def test_numbers_run_as_the_sentence_does():
+    """Arrows from the shorter range to the longer one (more cells to fewer); whom it names first comes first."""
+    rows = {(row[0].text, row[1].text): row[3].text.replace("\u00a0", " ") for row in claims_table(reproduction()).rows}
+    ratio = rows["CET 4.5, Fig. 10", "with longer range (fewer cells) the ratio of CET rises"]
+    first, last = (float(number) for number in re.findall(r"[\d.]+", ratio)[:2])
+    assert first > last  # measured here: more with more cells
+    assert "(the other way round)" in ratio
+    assert rows["CED 5.2, Table 2", "CED makes far fewer copies than DG"] == "4.20 against 75.9"
+    assert rows["CED 5.2, Table 2", "DG's delay is longer than that of CED"] == "616 against 219 s"
 
 
 def test_reasons_stand_below_the_claims_that_fail():

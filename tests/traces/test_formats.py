@@ -243,6 +243,56 @@ def test_dates_that_are_none_and_zones_are_read_one_by_one(tmp_path: Path) -> No
     assert noticed(trace) == {"expected timestamp, longitude, latitude and a name: left out": (1, (3,))}
 
 
+HEAD = b"timestamp,location-long,location-lat,individual-local-identifier\n2026-02-28 23:00:00,11,48,a\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "names", "decided"),
+    [
+        (b"2026-02-28 23:00:01,11,48,\xe9,more", ("a",), "not as many values as the header has columns: left out"),
+        (b"2026-02-28 23:00:01,11,48,h\xe9ron", ("a", "h\ufffdron"), ""),
+        (b"2026-02-28 23:00:01,11\xe9,48,a", ("a",), "expected timestamp, longitude, latitude and a name: left out"),
+    ],
+)
+def test_a_row_that_is_not_utf_8(
+    row: bytes, names: tuple[str, ...], decided: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(HEAD + row + b"\n")
+    trace = read_trace(path)
+    assert trace.names == names
+    expected = {"not UTF-8: a question mark for each such letter", decided} - {""}
+    assert noticed(trace) == dict.fromkeys(expected, (1, (3,)))
+    assert capfd.readouterr().err == ""  # pyarrow prints what goes wrong in a handler of rows
+
+
+@pytest.mark.parametrize(
+    ("form", "good", "absurd"),
+    [
+        ("one-movement", "0 9 0 9 0 9\n0 a 0 0\n9 a 1 1\n", "5 a 4294967296 0\n"),
+        ("bonnmotion", "0 0 0 9 1 1\n\n", "0 0 0 5 0 -4294967296\n"),
+        ("ns2", '$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 2 2 1"\n', '$ns_ at 2 "$node_(0) setdest 9e9 2 1"\n'),
+        (
+            "sumo",
+            '<fcd-export><timestep time="0"><vehicle id="a" x="0" y="0"/>\n\n',
+            '<vehicle id="b" x="4294967296" y="0"/></timestep></fcd-export>',
+        ),
+    ],
+)
+def test_a_place_where_nobody_can_be_is_refused_with_its_line(
+    form: str, good: str, absurd: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace"
+    path.write_text(good + absurd)
+    trace = read_trace(path, form)
+    assert isinstance(trace, TrackTrace)
+    line = good.count("\n") + 1
+    assert noticed(trace) == {"farther than 100,000 km from the origin: left out": (1, (line,))}
+    assert np.abs(trace.tracks.x_m).max() < 10
+    with pytest.raises(BadInput, match=f"line {line}: farther than 100,000 km"):
+        read_trace(path, form, strict=True)
+
+
 def test_a_second_position_at_one_time_and_one_out_of_order(tmp_path: Path) -> None:
     path = tmp_path / "movement.txt"
     path.write_text("0 9 0 9 0 9\n5 a 1 1\n2 a 2 2\n5 a 3 3\n")

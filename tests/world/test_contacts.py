@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
-from serai.world.contacts import Contacts, Journeys, at_ticks, contacts_by_range, in_order, merged, no_contacts
+from serai.world.contacts import (
+    Contacts,
+    Journeys,
+    _window_s,
+    at_ticks,
+    contacts_by_range,
+    in_order,
+    merged,
+    no_contacts,
+)
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 from tests.world.slow import points_of, tracks_from
@@ -135,6 +144,31 @@ def test_at_ticks_is_what_looking_at_every_tick_sees(seed: int, step_s: float) -
         expected += [(a, b, up * step_s, min(down * step_s, 50.0)) for up, down in edges.reshape(-1, 2)]
     seen = at_ticks(contacts_by_range(journeys, 20.0, 50.0), step_s, 50.0)
     assert rows_of(seen) == sorted(expected, key=lambda row: (row[2], row[0], row[1]))
+
+
+def crowd_with(odd: list[tuple[float, float, float]]) -> Journeys:
+    """Ten who walk around each other for an hour, and one who does something odd."""
+    rng = np.random.default_rng(1)
+    walks = [[(float(t), *rng.uniform(0, 60, 2)) for t in range(0, 3600, 240)] for _ in range(10)]
+    return Journeys(tracks_from([*walks, odd]))
+
+
+@pytest.mark.parametrize(
+    ("odd", "duration_s"),
+    [
+        ([(0.0, 0.0, 0.0), (1800.0, 4294967296.0, 0.0), (3600.0, 0.0, 0.0)], 3600.0),
+        ([(0.0, 0.0, 0.0), (1800.0, 0.0, 0.0), (1800.0, 1e300, 0.0), (3600.0, 1e300, 0.0)], 3600.0),
+        ([(0.0, 1e9, 0.0), (1e12, 1e9, 0.0)], 1e12),
+    ],
+)
+def test_one_odd_place_or_time_does_not_make_the_search_endless(
+    odd: list[tuple[float, float, float]], duration_s: float
+) -> None:
+    journeys = crowd_with(odd)
+    assert duration_s / _window_s(journeys, 20.0, duration_s) * 11 <= 1e8
+    found = [row for row in rows_of(contacts_by_range(journeys, 20.0, 3600.0)) if row[1] < 10]
+    expected = contacts_by_range(crowd_with([(0.0, 1e9, 0.0)]), 20.0, 3600.0)
+    assert np.allclose(found, rows_of(expected))
 
 
 # ---- known answers

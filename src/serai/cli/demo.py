@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from serai.cli.options import WIDTH, seeds_of
 from serai.core.statistics import Estimate
-from serai.field.paper import KNOWN_MISSES, METRICS, published
+from serai.field.paper import IF_MISSED, METRICS, published
 from serai.lab import load_scenario
+from serai.papers.verdicts import MISSED, NEAR, UNTOLD, Standing, standing
 from serai.sweeping.plan import Plan, plan_comparison
 from serai.sweeping.store import OtherSweep, Store
 
@@ -32,17 +33,27 @@ class Row:
     estimates: dict[str, Estimate]
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON-ready values, with the printed numbers and why one is missed."""
+        """The row as JSON-ready values, with the printed numbers, whether they are reached, and why not."""
         return {metric: self._cell(metric) for metric in METRICS}
+
+    def standing(self, metric: str) -> Standing | None:
+        """Whether the printed number is reached; None where nothing is printed."""
+        theirs = published(self.protocol, metric)
+        return standing(theirs.as_metric, self.estimates[metric]) if theirs else None
 
     def _cell(self, metric: str) -> dict[str, Any]:
         ours, theirs = self.estimates[metric], published(self.protocol, metric)
         cell: dict[str, Any] = {"mean": ours.mean, "half_width": ours.half_width(), "runs": ours.count}
         if theirs is not None:
-            cell |= {"published": theirs.as_metric, "source": theirs.source}
-        if missed := KNOWN_MISSES.get((self.protocol, metric)):
-            cell["missed"] = missed
+            cell |= {"published": theirs.as_metric, "source": theirs.source, "verdict": self.standing(metric)}
+        if self.standing(metric) == MISSED:
+            cell["missed"] = why_missed(self.protocol, metric)
         return cell
+
+
+def why_missed(protocol: str, metric: str) -> str:
+    """The likely reason why a published number is missed."""
+    return IF_MISSED.get((protocol, metric), "no reason is known")
 
 
 def demo_plan(seeds: int) -> Plan:
@@ -74,6 +85,7 @@ def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -
 class _Column(NamedTuple):
     """How a metric is shown: ours with factor and decimals, and the printed number beside it."""
 
+    name: str
     heading: str
     factor: float
     decimals: int
@@ -83,35 +95,48 @@ class _Column(NamedTuple):
 
 
 _COLUMNS: Final = {
-    "delivery_ratio": _Column("delivered %", 100, 1, "%", 1, 8),
-    "mean_delay_s": _Column("delay s", 1, 1, "s", 1, 7),
-    "copies_per_event": _Column("copies", 1, 2, "copies", 1, 7),
-    "lifetime_days": _Column("lifetime d", 1, 2, "d", 2, 5),
+    "delivery_ratio": _Column("delivery", "delivered %", 100, 1, "%", 1, 8),
+    "mean_delay_s": _Column("delay", "delay s", 1, 1, "s", 1, 7),
+    "copies_per_event": _Column("copies", "copies", 1, 2, "copies", 1, 7),
+    "lifetime_days": _Column("lifetime", "lifetime d", 1, 2, "d", 2, 5),
 }
 _WIDTH_OF_OURS: Final = 12
 
 
-def comparison(rows: Iterable[Row], seeds: int) -> str:
+_MARKS: Final = {MISSED: "*", UNTOLD: "?"}
+
+
+def comparison(rows: Sequence[Row], seeds: int) -> str:
     """The table of `serai demo`: ours with intervals, the papers' beside them, what is missed below."""
     ours = "".join(f"{column.heading:>{_WIDTH_OF_OURS}}" for column in _COLUMNS.values())
     theirs = "".join(f"{column.printed_heading:>{column.printed_width}}" for column in _COLUMNS.values())
     title = f" mean ± 95 % CI over {seeds_of(seeds)}" if seeds > 1 else f" {seeds_of(seeds)}"
-    missed = [f" * missed: {reason}" for reason in KNOWN_MISSES.values()]
     return "\n".join(
         [
             f"{title:<{4 + len(ours)}}{'published':>{len(theirs)}}",
             f"{'':4}{ours}{theirs}",
             *map(_comparison_row, rows),
             "",
-            *(line for reason in missed for line in textwrap.wrap(reason, WIDTH, subsequent_indent="   ")),
+            *(line for remark in _remarks(rows) for line in textwrap.wrap(remark, WIDTH, subsequent_indent="   ")),
         ]
-    )
+    ).rstrip()
+
+
+def _remarks(rows: Iterable[Row]) -> Iterator[str]:
+    """What the marks in the table mean: each missed number with its reason, then those of which nothing is known."""
+    found = [(row, metric) for row in rows for metric in _COLUMNS]
+    for row, metric in found:
+        if row.standing(metric) == MISSED:
+            what = f"{row.protocol.upper()}'s {_COLUMNS[metric].name}"
+            yield f" * missed: {what}: {why_missed(row.protocol, metric)}"
+    if any(row.standing(metric) == UNTOLD for row, metric in found):
+        yield f" ? cannot be told with so few seeds: the interval is wider than {100 * NEAR:.0f} % of what is published"
 
 
 def _comparison_row(row: Row) -> str:
     ours = [_with_interval(row.estimates[metric], column) for metric, column in _COLUMNS.items()]
-    theirs = [_printed(row.protocol, metric, column) for metric, column in _COLUMNS.items()]
-    beside = "".join(theirs).replace("* ", "*")  # a mark stands in the gap before the next column
+    theirs = [_printed(row, metric, column) for metric, column in _COLUMNS.items()]
+    beside = "".join(theirs).replace("* ", "*").replace("? ", "?")  # a mark stands in the gap before the next column
     return f" {row.protocol.upper():<3}{''.join(f' {cell:>{_WIDTH_OF_OURS - 1}}' for cell in ours)}{beside}"
 
 
@@ -123,9 +148,9 @@ def _with_interval(estimate: Estimate, column: _Column) -> str:
     return f"{mean:.{column.decimals}f}{interval}"
 
 
-def _printed(protocol: str, metric: str, column: _Column) -> str:
-    """The paper's number, and a mark behind it if ours misses it."""
-    number = published(protocol, metric)
+def _printed(row: Row, metric: str, column: _Column) -> str:
+    """The paper's number, and a mark behind it if ours misses it, or if that cannot be told."""
+    number, found = published(row.protocol, metric), row.standing(metric)
     text = f"{number.value:.{column.printed_decimals}f}" if number else "-"
-    mark = "*" if (protocol, metric) in KNOWN_MISSES else ""
+    mark = _MARKS.get(found, "") if found else ""
     return f"{text:>{column.printed_width}}{mark}"

@@ -59,11 +59,12 @@ def sweep(
     with session(master, remote) as spark:
         with shown_progress() as progress:
             done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
+        estimates = done.estimates  # asks Spark, so while there is a session
         page = _report(out, spark) if report else None
     if as_json:
-        print_json(_as_json(done.plan, done.estimates, out, page))
+        print_json(_as_json(done.plan, estimates, out, page))
     else:
-        print(f"\n{swept(done.plan, done.estimates)}\n\nwritten to {out}")
+        print(f"\n{swept(done.plan, estimates)}\n\nwritten to {out}")
 
 
 def _report(folder: Path, spark: Any) -> Path:

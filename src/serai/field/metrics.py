@@ -42,6 +42,7 @@ class FieldMetrics(TimedMetrics):
         says="Transmissions per reception (CED, CET) or per event (DG), as published.",
         label="copies",
         chapter="cost",
+        compare_by="transmissions_per_event",
     )
     energy_j: float = metric("J", better=-1, says="Energy that all sensors spent on events.", chapter="cost")
     lifetime_days: float = metric(

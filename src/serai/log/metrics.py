@@ -43,13 +43,16 @@ class Metric(NamedTuple):
     """A short name for headings."""
     chapter: Chapter
     """The chapter of the report that shows it, if it is one of several that do not choose by name."""
+    compare_by: str = ""
+    """The metric to compare protocols by, where this one is not counted alike in all of them."""
 
 
-def metric(unit: str = "", *, better: Better = 0, says: str, label: str = "", chapter: Chapter = "") -> Any:
+def metric(
+    unit: str = "", *, better: Better = 0, says: str, label: str = "", chapter: Chapter = "", compare_by: str = ""
+) -> Any:
     """Declare a metric as a field of a class of metrics."""
-    return dataclasses.field(
-        metadata={"unit": unit, "better": better, "meaning": says, "label": label, "chapter": chapter}
-    )
+    told = {"unit": unit, "better": better, "meaning": says, "label": label, "chapter": chapter}
+    return dataclasses.field(metadata=told | {"compare_by": compare_by})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -110,8 +110,15 @@ CLAIMS: Final[tuple[Claim, ...]] = (
         "falls",
         note="the text says both: most nodes must update their distances, and fewer are affected with more trees",
     ),
-    Order("load", "III.B", "load balance is better than PUB-2-SUB+'s (busiest node)", _LOAD[0], "pub2sub", "tinymq"),
-    Order("load", "III.B", "load balance is better than PUB-2-SUB+'s (Gini)", _LOAD[1], "pub2sub", "tinymq"),
+    Order(
+        "load",
+        "III.B",
+        "TinyMQ's load balance is better than PUB-2-SUB+'s (busiest node)",
+        _LOAD[0],
+        "pub2sub",
+        "tinymq",
+    ),
+    Order("load", "III.B", "TinyMQ's load balance is better than PUB-2-SUB+'s (Gini)", _LOAD[1], "pub2sub", "tinymq"),
 )
 
 

@@ -37,7 +37,7 @@ Curves = Callable[[str, str], Sequence[Measured]]
 
 @dataclass(frozen=True)
 class Judgement:
-    """The answer, the curves it was read from (by protocol), and what decided where that is not plain to see."""
+    """The answer, the curves it was read from (by protocol, as the sentence runs), what decided if not plain."""
 
     verdict: Verdict
     curves: dict[str, tuple[Measured, ...]]
@@ -61,6 +61,8 @@ class Trend:
     note: str = ""
     if_not: str = ""
     """Why it probably does not hold here, if it does not."""
+    backwards: bool = False
+    """The sentence goes along the axis from its far end to its near one, and so does the judgement's curve."""
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -69,7 +71,7 @@ class Trend:
 
     def judge(self, curves: Curves) -> Judgement:
         """Whether the curve does what is claimed."""
-        points = _known(curves(self.protocol, self.metric))
+        points = _known(curves(self.protocol, self.metric))[:: -1 if self.backwards else 1]
         seen = {self.protocol: points}
         if len(points) < 2:
             return Judgement(OPEN, seen, "fewer than two points were measured")

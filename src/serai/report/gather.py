@@ -41,7 +41,9 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         for metric, estimate in found.items()
     }
     headlines = headlines_of(plan.kind, estimates)
-    compared = [m.name for m in plan.kind.definitions.values() if m.name in headlines or m.chapter == "fairness"]
+    known = plan.kind.definitions
+    instead = [known[name].compare_by for name in headlines]
+    compared = [m.name for m in known.values() if m.name in (*headlines, *instead) or m.chapter == "fairness"]
     main = [number for number, point in enumerate(plan.points) if not point][:1] or list(range(len(plan.points)))
     few = rows.where(rows["point"].isin(main))
     return Results(

@@ -9,8 +9,8 @@ from typing import Final
 from serai.field.paper import CALIBRATED, EXHIBITS, LITTLE, PAPERS
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.papers.exhibits import Exhibit
+from serai.papers.verdicts import NEAR
 from serai.report.reproduction import (
-    NEAR,
     Reproduction,
     ablation_table,
     caveats,

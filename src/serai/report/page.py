@@ -13,8 +13,8 @@ from typing import Final
 from serai import __version__
 from serai.core.errors import CannotRun
 from serai.papers.claims import FAILS, HOLDS, OPEN
+from serai.papers.verdicts import HIT, MISSED
 from serai.report.figures import Picture
-from serai.report.reproduction import HIT, MISSED
 from serai.report.sections import Section
 from serai.report.tables import Table, to_csv, to_latex
 

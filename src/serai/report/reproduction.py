@@ -19,7 +19,7 @@ from serai.field.paper import (
     COMMON,
     EXHIBITS,
     HEARD,
-    KNOWN_MISSES,
+    IF_MISSED,
     LITTLE,
     METRICS,
     PAPERS,
@@ -31,6 +31,8 @@ from serai.field.paper import (
 )
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured, Trend, Verdict
 from serai.papers.exhibits import Exhibit, Published, Setup
+from serai.papers.verdicts import HIT, MISSED, NEAR, RULE, UNTOLD, Standing
+from serai.papers.verdicts import standing as standing_of
 from serai.report.figures import Picture, Series, curves
 from serai.report.results import UNKNOWN, Case, Results
 from serai.report.sections import Section, series_of
@@ -38,10 +40,6 @@ from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import in_words, signed_percent, three_digits
 
 RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
-HIT: Final = "hit"
-MISSED: Final = "missed"
-NEAR: Final = 0.10
-"""A published number is hit if our mean is within this part of it; an interval wider than that says nothing."""
 _CHANGED: Final = "both rule sets give the same runs for CED and DG; for CET they differ in the attributes alone"
 
 
@@ -105,11 +103,8 @@ def chapter(found: Reproduction) -> Section | None:
     if ablations := [table for protocol in ("ced", "cet", "dg") if (table := ablation_table(found, protocol))]:
         words = "One open point is read differently in each row; the first row is the default reading."
         parts.append(Section("ablations", "What each open point does", (words,), tuple(ablations)))
-    near = (
-        f"Hit: our mean is within {100 * NEAR:.0f} % of the published number, and our interval is no wider than that."
-    )
     common = f"Common rules: the built-in scenario field; {_CHANGED}."
-    return Section("papers", "Against the papers", (near, common), (published_table(found),), parts=tuple(parts))
+    return Section("papers", "Against the papers", (RULE, common), (published_table(found),), parts=tuple(parts))
 
 
 def caveats(found: Reproduction) -> tuple[str, ...]:
@@ -117,7 +112,7 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
     rows = found.compared()
     if not rows:
         return ()
-    hits, missed, unclear = ([row for row in rows if standing(found, row) == kind] for kind in (HIT, MISSED, OPEN))
+    hits, missed, unclear = ([row for row in rows if standing(found, row) == kind] for kind in (HIT, MISSED, UNTOLD))
     sentence = f"Of {in_words(len(rows), 'published number')} {len(hits)} are hit within {100 * NEAR:.0f} %"
     if missed:
         sentence += f", {len(missed)} missed ({_named(found, missed)})"
@@ -140,12 +135,9 @@ def _named(found: Reproduction, rows: Sequence[Published]) -> str:
     return ", ".join(f"{row.protocol.upper()}'s {found.results.scale(row.metric).name}" for row in rows)
 
 
-def standing(found: Reproduction, row: Published) -> str:
-    """Whether a published number is hit or missed; open where our interval is too wide to say."""
-    ours = found.at_defaults(row, CALIBRATED)
-    if not ours.half_width() <= NEAR * row.as_metric:
-        return OPEN
-    return HIT if abs(_off(ours, row)) <= NEAR else MISSED
+def standing(found: Reproduction, row: Published) -> Standing:
+    """Whether a published number is hit or missed in the set-up of its paper."""
+    return standing_of(row.as_metric, found.at_defaults(row, CALIBRATED))
 
 
 def _off(ours: Estimate, theirs: Published) -> float:
@@ -166,7 +158,7 @@ def published_table(found: Reproduction) -> Table:
         verdict = standing(found, row)
         rows.append((*cells, text(verdict), text(row.source)))
         if verdict == MISSED:
-            why = KNOWN_MISSES.get((row.protocol, row.metric), "no reason is known")
+            why = IF_MISSED.get((row.protocol, row.metric), "no reason is known")
             reasons.append(f"{row.protocol.upper()} {scale.name} is missed: {why}.")
     heads = ("", "published", "own set-up", "diff.", "common rules", "diff.", "", "source")
     return Table("published", "Published and ours, mean ± 95 % interval.", heads, tuple(rows), tuple(reasons))
@@ -209,12 +201,20 @@ def _remarks(found: Reproduction) -> Iterator[str]:
 
 
 def evidence(found: Reproduction, claim: Claim, judgement: Judgement) -> str:
-    """The numbers behind a verdict: a curve from end to end for a trend, two for an order."""
+    """The numbers behind a verdict, as the sentence runs: a curve from end to end for a trend, two for an order."""
     scale = found.results.scale(claim.metric)
     between = ", " if isinstance(claim, Trend) else " against "
-    ends = between.join(_ends(curve, scale.factor) for curve in judgement.curves.values() if curve)
+    named = sorted(judgement.curves, key=lambda protocol: _place_in(claim.words, protocol))
+    ends = between.join(_ends(judgement.curves[name], scale.factor) for name in named if judgement.curves[name])
     unit = f"\u00a0{scale.unit}" if scale.unit else ""
     return f"{ends}{unit}{f' ({judgement.reason})' if judgement.reason else ''}"
+
+
+def _place_in(words: str, protocol: str) -> float:
+    """Where a sentence names a protocol; who is not named comes last: the sentence compares the others with it."""
+    letters = "".join(filter(str.isalnum, words)).lower()
+    place = letters.find(protocol)
+    return place if place >= 0 else math.inf
 
 
 def _ends(curve: Sequence[Measured], factor: float) -> str:

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from serai.core.statistics import with_interval
+from serai.report.answer import differ, fair_metric, opening, ranked
 from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
 from serai.report.results import Case, Results
 from serai.report.tables import Cell, Table, estimated, plain, text
-from serai.report.wording import in_words, three_digits
+from serai.report.wording import in_words, scale_of, three_digits
 
-_SIGNIFICANT: Final = 0.05
 _MOST_POINTS_DRAWN: Final = 6
-_MOST_RANKED: Final = 4
 _MOST_COSTS_DRAWN: Final = 3
 
 
@@ -64,72 +62,8 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
 def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
         return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
-    if len(results.numbers) > 1:
-        sentences = [_span(results, metric) for metric in results.headlines]
-    else:
-        first, *others = results.headlines
-        standings = [standing for metric in others if (standing := _best_of(results, metric))]
-        sentences = [_order(results, first), f"Best in {'; in '.join(standings)}." if standings else ""]
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
-    return Section("answer", "The answer", (" ".join(filter(None, sentences)), seeds, *caveats))
-
-
-def _span(results: Results, metric: str) -> str:
-    """The best and the worst point of a sweep in a metric, in one sentence."""
-    ranked = _ranked(results, metric, list(results.cases))
-    if len(ranked) < 2:
-        return ""
-    best, worst = (_said(results, case, metric) for case in (ranked[0], ranked[-1]))
-    return f"{results.scale(metric).name.capitalize()}: best {best}, worst {worst}."
-
-
-def _order(results: Results, metric: str) -> str:
-    """Who is best in a metric and who comes after, in one sentence."""
-    ranked = _ranked(results, metric, list(results.cases))
-    if not ranked:
-        return ""
-    best, *others = ranked[:_MOST_RANKED]
-    end = f", followed by {_listed([_said(results, case, metric) for case in others])}" if others else ""
-    if len(ranked) > _MOST_RANKED:
-        end += f", and {in_words(len(ranked) - _MOST_RANKED, 'other')}"
-    return f"{results.scale(metric).name.capitalize()}: {_said(results, best, metric)} is best{end}."
-
-
-def _best_of(results: Results, metric: str) -> str:
-    """Who is best in a metric, and whose difference from that is not significant, in a few words."""
-    ranked = _ranked(results, metric, list(results.cases))
-    if not ranked:
-        return ""
-    alike = [case for case in ranked[1:_MOST_RANKED] if not differ(results, ranked[0], case, metric)]
-    same = f", not significantly different from {_listed([results.name(case) for case in alike])}" if alike else ""
-    return f"{results.scale(metric).name}: {_said(results, ranked[0], metric)}{same}"
-
-
-def _said(results: Results, case: Case, metric: str) -> str:
-    scale = results.scale(metric)
-    value = with_interval(results.estimate(case, metric), scale.factor)
-    return f"{results.name(case)} ({value}{f' {scale.unit}' if scale.unit else ''})"
-
-
-def _listed(words: list[str]) -> str:
-    """The words in a row: a, b and c."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:
-    """The cases from best to worst; none where it cannot be said what is better."""
-    known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
-    better = results.definitions[metric].better
-    return sorted(known, key=lambda case: -better * results.estimate(case, metric).mean) if better else []
-
-
-def differ(results: Results, case: Case, other: Case, metric: str) -> bool:
-    """Whether two cases differ: by the paired test under common seeds if there is one, else by their intervals."""
-    for pair in ((case, other), (other, case)):
-        if found := results.differences.get((*pair, metric)):
-            return found.p < _SIGNIFICANT
-    one, two = results.estimate(case, metric), results.estimate(other, metric)
-    return abs(one.mean - two.mean) > one.half_width() + two.half_width()
+    return Section("answer", "The answer", (opening(results), seeds, *caveats))
 
 
 def _main_table(results: Results) -> Section:
@@ -152,7 +86,16 @@ def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ..
             cells.append(estimated(results.estimate(case, metric), scale, strong, remark))
         rows.append(tuple(cells))
     heads = (*(("settings",) if several else ()), "protocol", *(scale.heading for scale in scales))
-    return Table(name, caption, heads, tuple(rows), _explained([cell for row in rows for cell in row]))
+    remarks = _explained([cell for row in rows for cell in row])
+    return Table(name, caption, heads, tuple(rows), (*remarks, *(_not_alike(results, metrics) if mark_best else ())))
+
+
+def _not_alike(results: Results, metrics: tuple[str, ...]) -> Iterator[str]:
+    """Why no protocol is the best in a metric."""
+    for metric in metrics:
+        if (fair := fair_metric(results, metric)) != metric:
+            name, other = (scale_of(results.definitions[one]).name for one in (metric, fair))
+            yield f"{name.capitalize()} are not counted alike in all protocols: to compare them use {other}."
 
 
 def _explained(cells: list[Cell]) -> tuple[str, ...]:
@@ -163,12 +106,12 @@ def _explained(cells: list[Cell]) -> tuple[str, ...]:
 
 
 def _standing(results: Results, case: Case, metric: str) -> tuple[bool, str]:
-    ranked = _ranked(results, metric, results.at(case.point))
-    if len(ranked) < 2 or case not in ranked:
+    order = ranked(results, metric, results.at(case.point))
+    if len(order) < 2 or case not in order or fair_metric(results, metric) != metric:
         return False, ""
-    if case == ranked[0]:
+    if case == order[0]:
         return True, ""
-    return False, "" if differ(results, ranked[0], case, metric) else "≈"
+    return False, "" if differ(results, order[0], case, metric) else "≈"
 
 
 # --- 3: against the swept setting

@@ -9,9 +9,8 @@ from typing import Final
 
 from serai.field.paper import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement
+from serai.papers.verdicts import MISSED, UNTOLD
 from serai.report.reproduction import (
-    HIT,
-    MISSED,
     RULES_NAMED,
     Reproduction,
     ablation_table,
@@ -21,7 +20,7 @@ from serai.report.reproduction import (
 from serai.report.tables import Cell, Table, to_text
 
 _WIDTH: Final = 80
-_STANDINGS: Final = {HIT: " ", MISSED: "*"}
+_MARKS: Final[dict[str, str]] = {MISSED: "*", UNTOLD: "?"}
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 
 
@@ -70,7 +69,7 @@ def _without_source(table: Table) -> Table:
     """The table narrow enough for a terminal: a missed number has a star, one that cannot be told a question mark."""
     rows = []
     for name, theirs, own, own_off, common, common_off, verdict, _source in table.rows:
-        star = Cell(f"{own_off.text}{_STANDINGS.get(verdict.text, '?')}", own_off.value)
+        star = Cell(f"{own_off.text}{_MARKS.get(verdict.text, ' ')}", own_off.value)
         rows.append((name, theirs, _tight(own), star, _tight(common), common_off))
     return Table(table.name, table.caption, table.heads[:6], tuple(rows))
 

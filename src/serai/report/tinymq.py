@@ -26,9 +26,10 @@ from serai.overlay.paper import (
 )
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement, Measured
 from serai.papers.exhibits import Exhibit
+from serai.papers.verdicts import HIT, NEAR, Standing, standing
 from serai.report.figures import Picture, Series, curves, mark_of
 from serai.report.paper import scenario_of
-from serai.report.reproduction import HIT, MISSED, NEAR, Reproduction, evidence
+from serai.report.reproduction import Reproduction, evidence
 from serai.report.results import Case
 from serai.report.sections import Section, series_of
 from serai.report.tables import Cell, Table, estimated, plain, text, to_markdown, to_text
@@ -132,10 +133,8 @@ def _all_readings(found: Reproduction, anchor: Anchor) -> list[Estimate]:
     ]
 
 
-def _verdict(ours: Estimate, anchor: Anchor) -> str:
-    if not ours.half_width() <= NEAR * anchor.value:
-        return OPEN
-    return HIT if abs(ours.mean / anchor.value - 1) <= NEAR else MISSED
+def _verdict(ours: Estimate, anchor: Anchor) -> Standing:
+    return standing(anchor.value, ours)
 
 
 def anchor_table(found: Reproduction) -> Table:

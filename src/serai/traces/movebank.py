@@ -1,5 +1,6 @@
 """Real animals: tables of positions as Movebank exports them (CSV with a header)."""
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of
 from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
 from serai.traces.warnings import ParseWarnings
-from serai.traces.words import Flags, Places, failing_as_bad_input, opened
+from serai.traces.words import CHUNK_BYTES, Flags, Places, whole_lines
 
 _NEEDED = ("timestamp", "location-long", "location-lat")
 _WHO = ("individual-local-identifier", "tag-local-identifier", "individual-id", "tag-id")
@@ -63,6 +64,18 @@ def _hidden(table: Any) -> Flags:
 
 def _rows(path: Path, warnings: ParseWarnings) -> tuple[Any, Places, int]:
     """The table as texts, its columns named as Movebank names them, the line of each row, how many lines there are."""
+    file = _InUtf8(path)
+    table, skipped, odd = _parsed(path, io.BufferedReader(file, CHUNK_BYTES))
+    warnings.decided("not UTF-8: a question mark for each such letter", file.mended)
+    warnings.left_out({"not as many values as the header has columns": odd})
+    lines = 1 + table.num_rows + len(skipped)
+    has_row = np.ones(lines + 1, bool)
+    has_row[[0, 1, *skipped]] = False
+    return table, np.flatnonzero(has_row), lines
+
+
+def _parsed(path: Path, file: io.BufferedReader) -> tuple[Any, list[int], list[int]]:
+    """The table as texts, the lines that have no row in it, and those of them that are not empty."""
     skipped: list[int] = []
     odd: list[int] = []
 
@@ -73,20 +86,50 @@ def _rows(path: Path, warnings: ParseWarnings) -> tuple[Any, Places, int]:
         return "skip"
 
     parse = csv.ParseOptions(invalid_row_handler=skip, ignore_empty_lines=False)
-    with failing_as_bad_input(path), opened(path) as file:
-        header = _header(file.readline())
-        read = csv.ReadOptions(use_threads=False, column_names=header)  # with threads, rows have no numbers
-        used = [column for column in header if column in (*_NEEDED, *_WHO, *_HIDING)]
-        convert = csv.ConvertOptions(column_types=dict.fromkeys(used, pa.string()), include_columns=used)
+    header = _header(file.readline())
+    read = csv.ReadOptions(use_threads=False, column_names=header)  # with threads, rows have no numbers
+    used = [column for column in header if column in (*_NEEDED, *_WHO, *_HIDING)]
+    convert = csv.ConvertOptions(column_types=dict.fromkeys(used, pa.string()), include_columns=used)
+    try:
+        return csv.read_csv(file, read, parse, convert), skipped, odd
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+
+
+class _InUtf8(io.RawIOBase):
+    """A file in which a question mark stands for whatever is not UTF-8: a reader of CSV stumbles over that."""
+
+    def __init__(self, path: Path) -> None:
+        self.mended: list[int] = []  # lines
+        self._chunks = whole_lines(path, CHUNK_BYTES)
+        self._lines = 0
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as the chunk at hand goes; how far that was."""
+        if not self._rest:
+            self._rest = memoryview(self._in_utf8(next(self._chunks, b"")))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def _in_utf8(self, chunk: bytes) -> bytes:
+        before, self._lines = self._lines, self._lines + chunk.count(b"\n")
         try:
-            table = csv.read_csv(file, read, parse, convert)
-        except pa.ArrowInvalid as error:
-            raise BadInput(f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    warnings.left_out({"not as many values as the header has columns": odd})
-    lines = 1 + table.num_rows + len(skipped)
-    has_row = np.ones(lines + 1, bool)
-    has_row[[0, 1, *skipped]] = False
-    return table, np.flatnonzero(has_row), lines
+            if not chunk.isascii():
+                chunk.decode()
+        except UnicodeDecodeError:
+            lines = chunk.split(b"\n")
+            mended = [line.decode("utf-8", "replace").encode() for line in lines]
+            pairs = enumerate(zip(lines, mended, strict=True), before + 1)
+            self.mended += [number for number, (line, whole) in pairs if line != whole]
+            return b"\n".join(mended)
+        return chunk
 
 
 def _header(line: bytes) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.traces.names import natural_order
-from serai.traces.tracks import Fixes, TrackTrace, joined, trace_of, tracks_of
+from serai.traces.tracks import FARTHEST_M, TOO_FAR, Fixes, TrackTrace, joined, trace_of, tracks_of
 from serai.traces.warnings import ParseWarnings
 from serai.traces.words import Flags, Places, Words, chunks, lines_of
 from serai.world.grid import Floats
@@ -43,7 +43,9 @@ def _positions_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -
         others = others[1:]
     values, fine = zip(*(words.numbers(at + column) for column in (0, 2, 3)), strict=True)
     reads = fine[0] & fine[1] & fine[2]
-    warnings.left_out({"expected: time node x y": np.append(others, line[~reads])})
+    far = reads & ((np.abs(values[1]) > FARTHEST_M) | (np.abs(values[2]) > FARTHEST_M))
+    warnings.left_out({"expected: time node x y": np.append(others, line[~reads]), TOO_FAR: line[far]})
+    reads &= ~far
     node = words.names(at[reads] + 1, book)
     return Fixes(node, values[0][reads], values[1][reads], values[2][reads], line[reads])
 
@@ -67,7 +69,12 @@ def _waypoints_in(words: Words, nodes: int, warnings: ParseWarnings) -> Fixes:
     wrong = np.bincount(in_line[~fine], minlength=counts.size) > 0
     reads = (counts > 0) & (counts % 3 == 0) & ~wrong
     number = words.first_line + np.arange(counts.size)
-    warnings.left_out({"expected numbers only, three for each waypoint: time x y": number[(counts > 0) & ~reads]})
+    place = np.arange(words.start.size) - np.repeat(words.first[:-1], counts)  # in the line: time, x, y, time, ...
+    beyond = fine & (place % 3 != 0) & (np.abs(values) > FARTHEST_M)
+    far = reads & (np.bincount(in_line[beyond], minlength=counts.size) > 0)
+    expected = "expected numbers only, three for each waypoint: time x y"
+    warnings.left_out({expected: number[(counts > 0) & ~reads], TOO_FAR: number[far]})
+    reads &= ~far
     node = (nodes + np.cumsum(counts > 0) - 1).astype(np.int32)
     kept = reads[in_line]
     time_s, x, y = values[kept].reshape(-1, 3).T.copy()
@@ -92,7 +99,7 @@ def read_ns2(path: Path, strict: bool = False) -> TrackTrace:
 
 def _commands_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> Floats:
     """The commands in a chunk of a script as rows node, time, what, and its numbers: x, y, speed or one value."""
-    rows, bad, known = [], [], np.zeros(words.counts.size, bool)
+    rows, bad, beyond, known = [], [], [], np.zeros(words.counts.size, bool)
     first = words.first[:-1].astype(np.int64)
     for word, count, numbers in _COMMANDS:
         fits = np.flatnonzero(words.counts == count)
@@ -105,10 +112,13 @@ def _commands_in(words: Words, book: dict[str, int], warnings: ParseWarnings) ->
                 continue
             known[at] = True
             row, fine = _command(words, first[at], (word, count, numbers), what)
+            far = fine & (np.abs(row[:, 3:5]) > FARTHEST_M).any(1)
+            beyond.append(words.first_line + at[far])
+            bad.append(words.first_line + at[~fine])
+            fine &= ~far
             row[fine, 0] = words.names(first[at[fine]] + word + 1, book)
             rows.append(np.column_stack((row, at))[fine])
-            bad.append(words.first_line + at[~fine])
-    warnings.left_out({"expected numbers in this command": np.concatenate(bad)})
+    warnings.left_out({"expected numbers in this command": np.concatenate(bad), TOO_FAR: np.concatenate(beyond)})
     number = words.first_line + np.arange(known.size)
     warnings.decided("another command of the script: not looked at", number[~known & (words.counts > 0)])
     found: Floats = np.concatenate(rows)

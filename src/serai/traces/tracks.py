@@ -15,6 +15,8 @@ from serai.world.grid import Floats, Numbers
 from serai.world.mobility import Tracks
 from serai.world.positions import local_metres
 
+FARTHEST_M = 1e8  # from the origin: more than twice around the earth; nobody walks there
+TOO_FAR = "farther than 100,000 km from the origin"
 _USUAL_GAPS = 10  # times the usual time between two points: nobody knows where a node was
 
 

@@ -86,13 +86,13 @@ def chunks(path: Path, separators: bytes = b" \t\r", size: int = CHUNK_BYTES) ->
     kinds[list(separators)] = _SEPARATOR
     kinds[ord("\n")], kinds[ord("#")] = _NEWLINE, _COMMENT
     line = 1
-    for text in _whole_lines(path, size):
+    for text in whole_lines(path, size):
         first, start, end = _cut(np.frombuffer(text, np.uint8).copy(), kinds)
         yield Words(np.frombuffer(text, np.uint8), line, first, start, end)
         line += first.size - 1
 
 
-def _whole_lines(path: Path, size: int) -> Iterator[bytes]:
+def whole_lines(path: Path, size: int) -> Iterator[bytes]:
     """The file in chunks of about `size` bytes, each of them whole lines."""
     rest = b""
     for block in blocks(path, size):

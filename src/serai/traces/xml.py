@@ -10,7 +10,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
-from serai.traces.tracks import Fixes, Recorded, TrackTrace, recorded_trace
+from serai.traces.tracks import FARTHEST_M, TOO_FAR, Fixes, Recorded, TrackTrace, recorded_trace
 from serai.traces.warnings import ParseWarnings
 from serai.traces.words import blocks
 
@@ -71,10 +71,12 @@ def read_sumo(path: Path, strict: bool = False) -> TrackTrace:
     lines = _parse(path, fcd.parser)
     x, y, time_s = (numbers_of(texts(column)) for column in (fcd.x, fcd.y, fcd.times))
     line = np.array(fcd.lines, np.int64)
-    limits = (180.0, 90.0) if fcd.degrees else (1e9, 1e9)
-    reads = (np.abs(x) <= limits[0]) & (np.abs(y) <= limits[1]) & np.isfinite(time_s)
-    reads &= ~are(texts(fcd.ids), "")
-    warnings.left_out({"expected id, x and y, in a timestep that has a time": line[~reads]})
+    reads = np.isfinite(x) & np.isfinite(y) & np.isfinite(time_s) & ~are(texts(fcd.ids), "")
+    limits = (180.0, 90.0) if fcd.degrees else (FARTHEST_M, FARTHEST_M)
+    far = reads & ((np.abs(x) > limits[0]) | (np.abs(y) > limits[1]))
+    beyond = "more than 180 or 90 degrees" if fcd.degrees else TOO_FAR
+    warnings.left_out({"expected id, x and y, in a timestep that has a time": line[~reads], beyond: line[far]})
+    reads &= ~far
     node, book = numbered(texts(fcd.ids))
     fixes = Fixes(node, time_s, x, y, line).where(reads)
     return recorded_trace(Recorded("sumo", book, fixes, dates=False, degrees=fcd.degrees), lines, warnings)

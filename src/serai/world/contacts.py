@@ -21,6 +21,8 @@ from serai.world.tables import with_room
 
 _MOST_CELLS = 64  # a box over more cells than this is compared with everybody's instead
 _REACHES_PER_WINDOW = 1.0  # how far the mean node moves in a window, in radio ranges
+_FASTEST = 100.0  # times the usual speed: whoever seems faster does not make windows any shorter
+_MOST_WORK = 100_000_000  # windows x nodes: some seconds
 
 
 class Contacts(NamedTuple):
@@ -51,7 +53,7 @@ def contacts_by_range(journeys: Journeys, range_m: float, duration_s: float) -> 
     if journeys.tracks.time_s.size == 0:
         return no_contacts()
     whole = Journeys(journeys.tracks.writable(), float(journeys.gap_s), bool(journeys.stays))
-    window_s = min(_window_s(whole, range_m), float(duration_s))
+    window_s = min(_window_s(whole, range_m, float(duration_s)), float(duration_s))
     rows = _find_contacts(whole, float(range_m), float(duration_s), window_s)
     rows = rows[rows[:, 3] > rows[:, 2]]
     a, b = rows[:, :2].T.astype(np.int32)
@@ -94,16 +96,25 @@ def at_ticks(contacts: Contacts, step_s: float, duration_s: float) -> Contacts:
     return merged(Contacts(contacts.a[seen], contacts.b[seen], first[seen] * step_s, down_s))
 
 
-def _window_s(journeys: Journeys, range_m: float) -> float:
-    """How long a window should be: until the mean node has moved about as far as the radio reaches."""
+def _window_s(journeys: Journeys, range_m: float, duration_s: float) -> float:
+    """How long a window should be: until the mean node has moved about as far as the radio reaches.
+
+    One node that seems to fly to the moon and back, or one time far behind all others, must not make windows so
+    short or so many that the search never ends; both happen in files.
+    """
     tracks = journeys.tracks
     inner = np.ones(tracks.time_s.size - 1, bool)
     inner[tracks.start[1:-1][(tracks.start[1:-1] > 0) & (tracks.start[1:-1] < tracks.time_s.size)] - 1] = False
     spent_s = np.diff(tracks.time_s)
     inner &= spent_s <= journeys.gap_s
-    moved_m = np.hypot(np.diff(tracks.x_m), np.diff(tracks.y_m))[inner].sum()
-    speed_mps = moved_m / max(spent_s[inner].sum(), 1e-9)
-    return float(_REACHES_PER_WINDOW * range_m / max(speed_mps, 1e-9))
+    moved_m, spent_s = np.hypot(np.diff(tracks.x_m), np.diff(tracks.y_m))[inner], spent_s[inner]
+    moving = (moved_m > 0) & (spent_s > 0)
+    if moving.any():
+        moved_m = np.minimum(moved_m, _FASTEST * np.median(moved_m[moving] / spent_s[moving]) * spent_s)
+    speed_mps = moved_m.sum() / max(spent_s.sum(), 1e-9)
+    window_s = float(_REACHES_PER_WINDOW * range_m / max(speed_mps, 1e-9))
+    most = max(_MOST_WORK, 100 * tracks.time_s.size) / max(tracks.start.size - 1, 1)
+    return max(window_s, duration_s / most)
 
 
 @kernel

@@ -1,0 +1,107 @@
+"""The answer that opens a report: who delivers most, and who of those that deliver about as much does best otherwise.
+
+A protocol that gives up on the slow ones looks quick, and one that carries nothing lives long: delay, cost and lifetime
+are never praised without what was delivered, nor where much less was delivered than could be.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from serai.core.statistics import with_interval
+from serai.report.results import Case, Results
+from serai.report.wording import in_words
+
+DELIVERY: Final = "delivery_ratio"
+ALMOST: Final = 0.9
+"""Who delivers at least this part of the most that anybody delivers is compared in other metrics, too."""
+_SIGNIFICANT: Final = 0.05
+_MOST_RANKED: Final = 4
+
+
+def opening(results: Results) -> str:
+    """Who delivers most; then who is best in what else, of those that deliver almost as much."""
+    swept = len(results.numbers) > 1
+    order = ranked(results, DELIVERY, list(results.cases))
+    if not order:
+        return "What was delivered is not known, so that nothing is called the best."
+    first = _span(results, DELIVERY, order) if swept else _order(results, order)
+    others = [fair_metric(results, metric) for metric in results.headlines if metric != DELIVERY]
+    others = [metric for metric in dict.fromkeys(others) if results.definitions[metric].better]
+    return " ".join(filter(None, [first, _otherwise(results, order, others, swept)]))
+
+
+def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: bool) -> str:
+    """Who is best in other metrics, of those that deliver almost as much as the first."""
+    least = ALMOST * results.estimate(order[0], DELIVERY).mean
+    fair = [case for case in order if results.estimate(case, DELIVERY).mean >= least]
+    known = [metric for metric in metrics if ranked(results, metric, fair)]
+    if len(order) < 2 or not known:
+        return ""
+    if len(fair) < 2:
+        names = _listed([results.scale(metric).name for metric in known])
+        return f"No other delivers nine tenths of that: {names} of such different services are not compared."
+    among = "" if len(fair) == len(order) else "Of those that deliver at least nine tenths of that: "
+    if swept:
+        return among + " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
+    best = "; in ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
+    return f"{among}{'best' if among else 'Best'} in {best}."
+
+
+def fair_metric(results: Results, metric: str) -> str:
+    """The metric to compare these cases by: another one where protocols do not count this one alike."""
+    other = results.definitions[metric].compare_by
+    return other if other in results.definitions and len(results.protocols) > 1 else metric
+
+
+def _span(results: Results, metric: str, order: list[Case]) -> str:
+    """The best and the worst point of a sweep in a metric, in one sentence."""
+    name = results.scale(metric).name.capitalize()
+    best, worst = (_said(results, case, metric) for case in (order[0], order[-1]))
+    return f"{name}: best {best}, worst {worst}." if len(order) > 1 else f"{name}: {best}."
+
+
+def _order(results: Results, order: list[Case]) -> str:
+    """Who delivers most and who comes after, in one sentence."""
+    best, *others = order[:_MOST_RANKED]
+    end = f", followed by {_listed([_said(results, case, DELIVERY) for case in others])}" if others else ""
+    if len(order) > _MOST_RANKED:
+        end += f", and {in_words(len(order) - _MOST_RANKED, 'other')}"
+    return f"{results.scale(DELIVERY).name.capitalize()}: {_said(results, best, DELIVERY)} is best{end}."
+
+
+def _best_of(results: Results, metric: str, order: list[Case]) -> str:
+    """Who is best in a metric, and whose difference from that is not significant, in a few words."""
+    alike = [case for case in order[1:_MOST_RANKED] if not differ(results, order[0], case, metric)]
+    same = f", not significantly different from {_listed([results.name(case) for case in alike])}" if alike else ""
+    return f"{results.scale(metric).name}: {_said(results, order[0], metric)}{same}"
+
+
+def _said(results: Results, case: Case, metric: str) -> str:
+    """A case and its number; beside anything but the delivery itself, how much it delivers."""
+    scale = results.scale(metric)
+    value = with_interval(results.estimate(case, metric), scale.factor)
+    delivers = "" if metric == DELIVERY else f", delivers {100 * results.estimate(case, DELIVERY).mean:.1f} %"
+    return f"{results.name(case)} ({value}{f' {scale.unit}' if scale.unit else ''}{delivers})"
+
+
+def _listed(words: list[str]) -> str:
+    """The words in a row: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:
+    """The cases from best to worst; none where it cannot be said what is better."""
+    known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
+    better = results.definitions[metric].better
+    return sorted(known, key=lambda case: -better * results.estimate(case, metric).mean) if better else []
+
+
+def differ(results: Results, case: Case, other: Case, metric: str) -> bool:
+    """Whether two cases differ: by the paired test under common seeds if there is one, else by their intervals."""
+    for pair in ((case, other), (other, case)):
+        if found := results.differences.get((*pair, metric)):
+            return found.p < _SIGNIFICANT
+    one, two = results.estimate(case, metric), results.estimate(other, metric)
+    return abs(one.mean - two.mean) > one.half_width() + two.half_width()
