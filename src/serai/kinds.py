@@ -13,7 +13,7 @@ from serai.core.errors import BadInput, did_you_mean
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics, delays_field, measure_field, served_by_size
 from serai.field.sections import FieldScenario
-from serai.field.simulation import simulate_field
+from serai.field.simulation import check_files_field, simulate_field
 from serai.field.summary import HEADLINES as FIELD_HEADLINES
 from serai.field.summary import summary_field
 from serai.log.metrics import Floats, Metric, Metrics, Served, declared
@@ -27,13 +27,13 @@ from serai.opportunistic.metrics import (
     write_message_stats,
 )
 from serai.opportunistic.sections import OpportunisticScenario
-from serai.opportunistic.simulation import simulate_opportunistic
+from serai.opportunistic.simulation import check_files_opportunistic, simulate_opportunistic
 from serai.opportunistic.summary import HEADLINES as OPPORTUNISTIC_HEADLINES
 from serai.opportunistic.summary import summary_opportunistic
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics, measure_overlay
 from serai.overlay.sections import OverlayScenario
-from serai.overlay.simulation import simulate_overlay
+from serai.overlay.simulation import check_files_overlay, simulate_overlay
 from serai.overlay.summary import HEADLINES as OVERLAY_HEADLINES
 from serai.overlay.summary import summary_overlay
 from serai.scenario.catalogue import Catalogue
@@ -59,6 +59,8 @@ class Kind(Generic[S, R, M]):
     """The metrics that are looked for first."""
     summary: Callable[[R, M], Sequence[Line]]
     """A run for the terminal."""
+    check_files: Callable[[S], None]
+    """Reads the files that a scenario names, and complains about them as a run would."""
     delays: Callable[[R], tuple[Floats, int]] | None = None
     """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
     served: Callable[[R], Mapping[str, Served]] | None = None
@@ -110,6 +112,7 @@ FIELD = Kind(
     metrics=FieldMetrics,
     headlines=FIELD_HEADLINES,
     summary=summary_field,
+    check_files=check_files_field,
     delays=delays_field,
     served=served_by_size,
 )
@@ -121,6 +124,7 @@ OVERLAY = Kind(
     metrics=OverlayMetrics,
     headlines=OVERLAY_HEADLINES,
     summary=summary_overlay,
+    check_files=check_files_overlay,
 )
 OPPORTUNISTIC = Kind(
     scenario=OpportunisticScenario,
@@ -130,6 +134,7 @@ OPPORTUNISTIC = Kind(
     metrics=OpportunisticMetrics,
     headlines=OPPORTUNISTIC_HEADLINES,
     summary=summary_opportunistic,
+    check_files=check_files_opportunistic,
     delays=delays_opportunistic,
     message_stats=write_message_stats,
 )

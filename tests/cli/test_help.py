@@ -16,7 +16,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report"),
         *("Plan and prepare:", "scenario"),
         *("Data pipeline:", "match", "stream", "collect"),
-        *("Housekeeping:", "protocols", "doctor"),
+        *("Housekeeping:", "protocols", "doctor", "version", "help"),
     ]
 
 
@@ -54,6 +54,23 @@ def test_what_is_printed_fits_in_80_columns_and_is_not_cut_off(serai: Run, comma
 def test_without_a_command_there_is_help(serai: Run) -> None:
     assert serai() == serai("--help")
     assert serai("scenario") == serai("scenario", "--help")
+
+
+def test_help_is_a_command_too(serai: Run) -> None:
+    assert serai("help").out == serai("--help").out
+    assert serai("help", "scenario", "check").out == serai("scenario", "check", "--help").out
+    answer = serai("help", "scenaro")
+    assert (answer.code, answer.err) == (2, 'no command "scenaro"; did you mean "scenario"?\n')
+    assert "it has none" in serai("help", "run", "fast").err
+
+
+def test_version_is_a_command_too(serai: Run) -> None:
+    assert serai("version").out == serai("--version").out
+
+
+def test_shells_can_complete(shell: Run) -> None:
+    answer = shell(_SERAI_COMPLETE="complete_bash", COMP_WORDS="serai scen", COMP_CWORD="1")
+    assert answer.out.split() == ["scenario"]
 
 
 def test_version(serai: Run) -> None:

@@ -98,6 +98,9 @@ def test_what_is_no_quantity_is_refused_with_a_remedy(value, dimension, message)
     ("number", "dimension", "text"),
     [
         (7200.0, TIME, "2 h"),
+        (43200.0, TIME, "12 h"),
+        (86400.0, TIME, "1 d"),
+        (5400.0, TIME, "90 min"),
         (2000.0, TIME, "2000 s"),
         (120.0, TIME, "2 min"),
         (60.0, TIME, "60 s"),

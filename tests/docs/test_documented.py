@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from serai.cli import app
 from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
+from serai.scenario.load import builtin_names
 from serai.scenario.section import Scenario, SweepTable
 from serai.sweeping.columns import sweep_schema
 
@@ -139,6 +140,28 @@ def test_commands_in_the_text_exist(text: Path) -> None:
             check_command(arguments)
 
 
+def test_files_of_the_readme_are_there() -> None:
+    """What its commands read exists, or a command before has written it."""
+    written = {"mine.toml", "birds.toml"}
+    for line in re.findall(r"^ {4}\.venv/bin/serai (.+)$", (ROOT / "README.md").read_text(), flags=re.M):
+        words = line.split("#")[0].split()
+        outs = {words[place + 1] for place, word in enumerate(words) if word == "--out"}
+        for word in words[2:]:
+            if re.search(r"\.(toml|csv|parquet|txt)$", word) and word not in outs | written:
+                assert (ROOT / word).is_file(), line
+
+
+def test_examples_are_small() -> None:
+    assert sum(file.stat().st_size for file in (ROOT / "examples").rglob("*") if file.is_file()) < 1_000_000
+
+
+def test_built_in_scenarios_and_protocols_are_named() -> None:
+    (listed,) = re.findall(r"^\| `serai scenario list` .*$", page("index.md"), flags=re.M)
+    assert set(builtin_names()) <= set(re.findall(r"`(\w+)`", listed))
+    (named,) = re.findall(r"^\| `name` \| `\"ced\"` .*$", page("scenario.md"), flags=re.M)
+    assert set(PROTOCOLS) == set(re.findall(r'`"([\w-]+)"`', named))
+
+
 def makefile() -> str:
     return (ROOT / "Makefile").read_text()
 
@@ -146,7 +169,7 @@ def makefile() -> str:
 def check_command(arguments: list[str]) -> None:
     """The command exists, and so do its options."""
     if arguments[0].startswith("--"):
-        assert arguments[0] in ("--help", "--version", "--json"), arguments
+        assert arguments[0] in ("--help", "--version", "--json", "--install-completion", "--show-completion"), arguments
         return
     path = " ".join(["serai", *arguments[: 2 if arguments[0] == "scenario" else 1]])
     if path == "serai scenario":

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from serai import __version__
-from serai.cli.housekeeping import doctor, protocols
+from serai.cli.housekeeping import doctor, protocols, show_help, version
 from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
@@ -47,13 +47,14 @@ _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report),
     PLAN: (),
     PIPELINE: (match, stream, collect),
-    HOUSEKEEPING: (protocols, doctor),
+    HOUSEKEEPING: (protocols, doctor, version),
 }
-app = typer.Typer(cls=_GroupedCommands, **PLAIN)
+app = typer.Typer(cls=_GroupedCommands, **PLAIN | {"add_completion": True})
 app.add_typer(scenarios, name="scenario", rich_help_panel=PLAN)
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
+app.command("help", rich_help_panel=HOUSEKEEPING)(show_help)
 
 
 def main() -> None:

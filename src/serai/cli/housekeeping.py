@@ -1,4 +1,4 @@
-"""The commands about serai itself: protocols and doctor."""
+"""The commands about serai itself: protocols, doctor, version and help."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
+from serai import __version__
 from serai.cli.options import WIDTH, AsJson, print_json
 from serai.core.errors import BadInput, did_you_mean
 
@@ -35,6 +36,34 @@ def protocols(
         print_json({"protocols": [_protocol_as_dict(protocol) for protocol in chosen]})
     else:
         print("\n\n".join(_protocol_as_text(protocol) for protocol in chosen))
+
+
+def version(as_json: AsJson = False) -> None:
+    """Show the version."""
+    if as_json:
+        print_json({"version": __version__})
+    else:
+        print(f"serai {__version__}")
+
+
+def show_help(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="Of this command.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a command does, and its options."""
+    here: Any = context.find_root()
+    for word in words or ():
+        known = getattr(here.command, "commands", {})
+        if word not in known:
+            raise BadInput(f'no command "{word}"; {did_you_mean(word, known) if known else "it has none"}')
+        here = type(here)(known[word], info_name=word, parent=here)
+    if as_json:
+        print_json({"help": here.get_help()})
+    else:
+        print(here.get_help())
 
 
 def _protocol_as_dict(protocol: Protocol) -> dict[str, Any]:

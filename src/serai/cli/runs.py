@@ -10,7 +10,7 @@ import typer
 
 from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
 from serai.cli.spark import say, session, shown_progress
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
     from serai.kinds import AnyKind
@@ -96,7 +96,10 @@ def run(
     if out is not None:
         write_run(result, out)
     if message_stats is not None and kind.message_stats is not None:
-        kind.message_stats(result, message_stats)
+        try:
+            kind.message_stats(result, message_stats)
+        except OSError as error:
+            raise CannotRun(f"{message_stats}: cannot be written: {error.strerror or error}") from error
     if as_json:
         print_json(metrics.as_dict())
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from serai.cli.options import PLAIN, WIDTH, AsJson, ProtocolName, ScenarioName, Settings, print_json
-from serai.core.errors import BadInput, BadScenario
+from serai.core.errors import BadInput, BadScenario, Problem
 
 if TYPE_CHECKING:
     from serai.opportunistic.imported import FoundMessages, FoundTrace
@@ -56,15 +56,18 @@ def scenario_show(
 def scenario_check(
     scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
 ) -> None:
-    """Say everything that is wrong with a scenario, without running it."""
+    """Say all that is wrong with a scenario and the files it names."""
+    from serai.kinds import kind_of
     from serai.lab import load_scenario
 
     try:
         loaded = load_scenario(scenario, overrides=settings or (), protocol=protocol)
-    except BadScenario as error:
+        kind_of(loaded).check_files(loaded)
+    except BadInput as error:
         if not as_json:
             raise
-        print_json({"ok": False, "problems": [vars(problem) for problem in error.problems]})
+        problems = error.problems if isinstance(error, BadScenario) else (Problem("", str(error)),)
+        print_json({"ok": False, "problems": [vars(problem) for problem in problems]})
         raise typer.Exit(2) from None
     if as_json:
         print_json({"ok": True, "problems": []})

@@ -124,12 +124,12 @@ def parse_quantity(value: object, dimension: Dimension) -> float:
 def format_quantity(value: float, dimension: Dimension) -> str:
     """`value` with its unit, to be read back exactly; in the base unit unless another is clearly shorter."""
     base, *others = dimension.shown
-    best = f"{_plain(value)} {base}"
+    best, best_effort = f"{_plain(value)} {base}", _effort(_plain(value)) - 1
     for unit in others:
         number = _plain(float(Fraction(value) / dimension.units[unit]))
         exact = _times(number, dimension.units[unit]) == value
-        if exact and _effort(number) + 1 < _effort(best.split()[0]):
-            best = f"{number} {unit}"
+        if exact and _effort(number) < best_effort:
+            best, best_effort = f"{number} {unit}", _effort(number)
     return best
 
 

@@ -95,6 +95,13 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     )
 
 
+def check_files_field(scenario: FieldScenario) -> None:
+    """Read the file of sensors, if there is one, as a run would."""
+    if scenario.sensors.file is not None:
+        shape = scenario.field
+        read_positions(scenario.sensors.file, Grid(shape.width_m, shape.height_m, shape.columns, shape.rows))
+
+
 def place_sensors(
     scenario: FieldScenario, grid: Grid, seed: int
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:

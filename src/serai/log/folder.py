@@ -43,7 +43,7 @@ def _installed() -> dict[str, str]:
 
 
 def check_out(folder: str | Path) -> None:
-    """Refuse a place where no run folder can be written; asked before any work is done, it writes nothing."""
+    """Refuse a place where no run folder can be written; asked before any work is done, it leaves nothing there."""
     try:
         _check_place(Path(folder).resolve(), folder)
     except OSError as error:
@@ -58,6 +58,11 @@ def _check_place(place: Path, folder: str | Path) -> None:
         raise BadInput(f"{folder}: {parent} is a file, not a folder; choose another place for the run")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise BadInput(f"{folder}: no permission to write in {parent}; choose another place for the run")
+    try:  # some places let nobody write, whatever their permissions say
+        tempfile.TemporaryDirectory(prefix=".serai-", dir=parent).cleanup()
+    except OSError as error:
+        problem = f"nothing can be written in {parent} ({error.strerror})"
+        raise BadInput(f"{folder}: {problem}; choose another place for the run") from error
 
 
 def _check_empty(place: Path, folder: str | Path) -> None:
@@ -90,6 +95,9 @@ def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Map
             made.rename(place)
     except PermissionError as error:
         raise BadInput(f"{folder}: no permission to write there; choose another place for the run") from error
+    except OSError as error:  # a full disk, above all; what was written is gone again
+        # Whoever writes tables does not always say where: the folder that was asked for tells the user more anyway.
+        raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
     return place
 
 

@@ -76,6 +76,26 @@ def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames
         names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
         journeys = Journeys(move(scenario, seed))
         return names, _by_range(scenario, journeys), journeys
+    trace = _trace_of_run(scenario)
+    names = NodeNames(trace.names, growing=True)
+    if isinstance(trace, ContactTrace):
+        return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s), None
+    journeys = trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf)
+    return names, _by_range(scenario, journeys), journeys
+
+
+def check_files_opportunistic(scenario: OpportunisticScenario) -> None:
+    """Read the trace and the files of bundles and subscriptions, if there are any, as a run would."""
+    if scenario.contacts.source == "movement":
+        names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
+    else:
+        names = NodeNames(_trace_of_run(scenario).names, growing=True)
+    if scenario.bundles.file is not None or scenario.subscriptions.file is not None:
+        subscriptions_of(scenario, names, publications(scenario, names, 0), 0)
+
+
+def _trace_of_run(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:
+    """The scenario's trace, if it lasts as long as the run."""
     trace = _trace(scenario)
     if trace.end_s <= scenario.contacts.begin_s + scenario.duration_s - 1.0:
         covered_s = max(math.ceil(trace.end_s - scenario.contacts.begin_s), 0)
@@ -83,11 +103,7 @@ def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames
             f"{scenario.contacts.file}: the trace ends at {trace.end_s:g} s, before the run does, which begins at"
             f' {scenario.contacts.begin_s:g} s of it; set duration to "{covered_s} s" or less, or begin earlier'
         )
-    names = NodeNames(trace.names, growing=True)
-    if isinstance(trace, ContactTrace):
-        return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s), None
-    journeys = trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf)
-    return names, _by_range(scenario, journeys), journeys
+    return trace
 
 
 def move(scenario: OpportunisticScenario, seed: int) -> Tracks:

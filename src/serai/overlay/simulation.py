@@ -81,6 +81,13 @@ def place_nodes(scenario: OverlayScenario, seed: int) -> _Placed:
     return names, x, y, graph
 
 
+def check_files_overlay(scenario: OverlayScenario) -> None:
+    """Read the file of nodes or links, if there is one, as a run would; it has to be connected."""
+    if scenario.nodes.file is not None:
+        names, x, y, graph = place_nodes(scenario, 0)
+        choose_roots(scenario, names, x, y, graph, 0)
+
+
 def _grid(scenario: OverlayScenario) -> Grid:
     return Grid(scenario.field.width_m, scenario.field.height_m, 1, 1)
 

@@ -299,14 +299,19 @@ def _look_at(spark: SparkSession, store: Store, mark: str, progress: Progress) -
     probe = partial(_probe, folder=str(store.folder), mark=mark)
     # Without a number of partitions Spark makes one for each core.
     frame = spark.range(1 << 16).mapInArrow(probe, "host string, stamp string, sees boolean")
-    found = _watched(
-        spark, frame, _Patience(progress, "no worker has answered yet; has the cluster any that are free?")
-    )
+    found = _watched(spark, frame, _Patience(progress, waiting_notice(spark.conf.get("spark.master", ""))))
     hosts, stamps, sees = (found[name].to_pylist() for name in ("host", "stamp", "sees"))
     other = sorted({host for host, theirs in zip(hosts, stamps, strict=True) if theirs != stamp})
     if other:
         raise CannotRun(f"the workers on {', '.join(other)} have another serai installed than this machine")
     return _Cluster(cores=len(hosts), sees_folder=all(sees))
+
+
+def waiting_notice(master: str | None) -> str:
+    """What to say if no worker answers for long: a cluster may have none that is free, this machine may be busy."""
+    if (master or "").startswith("local"):
+        return "Spark has not begun yet; is this machine busy, or short of memory?"
+    return "no worker has answered yet; has the cluster any that are free?"
 
 
 class _Patience:

@@ -263,11 +263,19 @@ def disk_message(error: OSError, place: Path) -> str:
 
 
 def _check_writable(folder: Path) -> None:
-    nearest = next(above for above in (folder, *folder.parents) if above.exists())
+    try:
+        nearest = next(above for above in (folder, *folder.parents) if above.exists())
+    except OSError as error:  # a name that is too long
+        raise BadInput(f"{folder}: {error.strerror}; choose another place with --out") from None
     if not nearest.is_dir():
         raise BadInput(f"{folder}: {nearest} is a file, not a folder; choose another place with --out")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise BadInput(f"{folder}: no permission to write in {nearest}; choose another place with --out")
+    try:  # some places let nobody write, whatever their permissions say
+        tempfile.TemporaryDirectory(prefix=".serai-", dir=nearest).cleanup()
+    except OSError as error:
+        problem = f"nothing can be written in {nearest} ({error.strerror})"
+        raise BadInput(f"{folder}: {problem}; choose another place with --out") from None
 
 
 # --- Reading
