@@ -15,7 +15,8 @@ Run = Callable[..., Any]
 FILES = Path(__file__).parents[1] / "traces" / "files"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TRACES = (
-    "one-contacts.txt", "crawdad.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx",
+    "one-contacts.txt", "crawdad.txt", "begin-duration.txt", "sightings.txt", "sightings-time-last.csv",
+    "sociopatterns.txt", "one-movement.txt", "bonnmotion.movements", "ns2.tcl", "tracks.gpx",
     "movebank.csv", "fcd.xml",
 )  # fmt: skip
 
@@ -85,6 +86,50 @@ def test_a_trace_in_seconds_since_1970_begins_at_its_first_time(serai: Run) -> N
     assert (scenario.contacts.begin_s, scenario.duration_s) == (1156000000.0, 100.0)  # type: ignore[attr-defined]
 
 
+def test_milliseconds_are_asked_about_and_read(serai: Run) -> None:
+    Path("t.txt").write_text("a b 1156000000500 1156000100000\nb c 1157300000000 1157300009000\n")
+    answer = serai("scenario", "import", "t.txt", "--out", "mine.toml")
+    assert answer.code == 2
+    assert "years if they were seconds; say what they are: --time-unit ms" in answer.err
+    assert serai("scenario", "import", "t.txt", "--out", "mine.toml", "--time-unit", "ms").code == 0
+    scenario = load_scenario("mine.toml")
+    assert (scenario.contacts.begin_s, scenario.duration_s) == (1156000000.0, 1300009.0)  # type: ignore[attr-defined]
+    _, contacts, _ = find_contacts(scenario, 0)  # type: ignore[arg-type]
+    assert contacts.up_s.tolist() == [0.5, 1300000.0]
+
+
+def test_a_part_of_a_trace(serai: Run) -> None:
+    Path("t.txt").write_text("1 2 100 200\n1 2 230 300\n2 3 200 204\n1 9 150 300\n2 3 400 500\n")
+    options = ["--nodes", "1-4", "--gap", "30 s", "--min-contact", "5 s", "--offset", "120 s", "--until", "0.1 h"]
+    answer = serai("scenario", "import", "t.txt", "--out", "mine.toml", *options)
+    assert answer.code == 0, answer.err
+    for said in (
+        " nodes               4",
+        " contacts            1",
+        " run             240 s   from 120 s to 360 s of the file",
+        " ! 1 x with a node that is not asked for: left out",
+        " ! 1 x at most 30 s after another contact of the same two: made one",
+        " ! 1 x shorter than 5 s: left out",
+    ):
+        assert said in answer.out.splitlines()
+    assert (
+        'format = "crawdad"\nnodes = "1-4"\nbegin = "2 min"\ngap = "30 s"\nmin_contact = "5 s"\n'
+        in Path("mine.toml").read_text()
+    )
+    scenario = load_scenario("mine.toml")
+    nodes, contacts, _ = find_contacts(scenario, 0)  # type: ignore[arg-type]
+    assert nodes.names == ["1", "2", "3", "4"]
+    assert [column.tolist() for column in contacts] == [[0], [1], [0.0], [180.0]]
+
+
+def test_short_contacts_of_those_who_walk_are_left_out(serai: Run) -> None:
+    options = ["--range", "80 m", "--min-contact", "1 min", "--json"]
+    answer = serai("scenario", "import", str(FILES / "one-movement.txt"), "--out", "mine.toml", *options)
+    assert json.loads(answer.out)["contacts"] == 0
+    _, contacts, _ = find_contacts(load_scenario("mine.toml"), 0)  # type: ignore[arg-type]
+    assert contacts.a.size == 0
+
+
 def test_as_json(serai: Run) -> None:
     answer = serai("scenario", "import", str(FILES / "crawdad.txt"), "--out", "mine.toml", "--json")
     found = json.loads(answer.out)
@@ -107,6 +152,10 @@ def test_as_json(serai: Run) -> None:
             'protocol "ced" does not run on contacts',
         ),
         ([str(FILES / "fcd.xml"), "--out", "no/such/folder.toml"], "no/such/folder.toml: cannot be written"),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--time-unit", "msec"], 'did you mean "ms"?'),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--until", "5"], "--until: a time needs a unit"),
+        ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--offset", "2 h"], "nothing is left from --offset"),
+        ([str(FILES / "tracks.gpx"), "--out", "mine.toml", "--time-unit", "ms"], "gpx has dates"),
         ([str(FILES / "messages.csv"), "--out", "mine.toml"], "cannot tell the format from its first lines"),
         ([str(FILES / "crawdad.txt"), "--out", "mine.toml", "--messages", "m.txt"], "m.txt: cannot be read"),
     ],

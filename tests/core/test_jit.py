@@ -1,5 +1,6 @@
 """Where compiled kernels are kept, and what is said while they are compiled."""
 
+import gc
 import io
 import os
 import subprocess
@@ -106,6 +107,16 @@ def test_what_failed_to_compile_is_announced_again(cold: Path) -> None:
     with pytest.raises(ValueError, match="no"), announced_compilation("ced", io.StringIO()):
         raise ValueError("no")
     assert not kernels_are_warm("ced")
+
+
+def test_no_garbage_is_collected_while_kernels_are_compiled(cold: Path) -> None:
+    with pytest.raises(ValueError, match="no"), announced_compilation("ced", io.StringIO()):
+        raise ValueError("no")
+    assert gc.isenabled()
+    with announced_compilation("ced", io.StringIO()):
+        assert not gc.isenabled()
+    with announced_compilation("ced", io.StringIO()):  # nothing to compile
+        assert gc.isenabled()
 
 
 def test_nothing_is_announced_when_nothing_is_compiled(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,31 @@ def test_predictabilities_age_by_time_and_not_by_how_often_they_are_looked_at(
     assert sent(run("prophet", world(met, [(35.0, A, 0)], [(C, 0)]))) == expected
 
 
+@pytest.mark.parametrize(
+    ("unit", "beta", "expected"),
+    [
+        ("14 s", 0.9, [(0, A, B)]),
+        ("16 s", 0.9, []),
+        ("10 s", 0.72, [(0, A, B)]),
+        ("10 s", 0.7, []),
+        ("10 s", 0.0, []),
+    ],
+)
+def test_an_old_encounter_against_a_friend_of_a_friend(
+    unit: str, beta: float, expected: list[tuple[int, int, int]]
+) -> None:
+    """RFC 6693, 2.1.2, with P_encounter 0.7 and gamma 0.5; C has subscribed.
+
+    A met C at 0 s: at 30 s that is 0.7 / 2^(30/unit). D met C at 10 s, and B met D at 20 s: by transitivity
+    0.7 * 0.7 / 2^(10/unit) * beta, at 30 s 0.49 * beta / 2^(20/unit). So B is likelier if 0.7 * beta > 1 / 2^(10/unit):
+    with beta 0.9 for units below 15.0 s, with a unit of 10 s for beta above 0.714. What A learns from B in this contact
+    is less than what B has: 0.7 * beta of it.
+    """
+    met = [(A, C, 0.0, 1.0), (C, 3, 10.0, 11.0), (B, 3, 20.0, 21.0), (A, B, 30.0, 31.0)]
+    chosen = {"encounter": 0.7, "aging": 0.5, "aging_unit": unit, "transitivity": beta}
+    assert sent(run("prophet", world(met, [(25.0, A, 0)], [(C, 0)]), **chosen)) == expected
+
+
 # ---- filters
 
 
@@ -200,6 +225,14 @@ def test_a_subscriber_renews_its_entry() -> None:
     assert sent(run("dpsp", heard_early, **settings)) == []
 
 
+@pytest.mark.parametrize(("tolerance", "expected"), [(0, []), (1, [(0, A, 3)]), (2, [(0, A, 3), (0, A, 4)])])
+def test_an_entry_is_one_hop_further_at_each_node(tolerance: int, expected: list[tuple[int, int, int]]) -> None:
+    """C's entry goes to B (1 hop), A (2), D (3) and E (4). Then A has a bundle, and D is one hop further, E two."""
+    heard = [(B, C, 2.0, 3.0), (A, B, 5.0, 6.0), (A, D, 8.0, 9.0), (D, E, 11.0, 12.0)]
+    given = world([*heard, (A, D, 30.0, 31.0), (A, E, 40.0, 41.0)], [(20.0, A, 0)], [(C, 0)])
+    assert sent(run("dpsp", given, filters=("hop-count", "duplicate"), hop_tolerance=tolerance)) == expected
+
+
 # ---- priorities: a contact that is long enough for one bundle
 
 ONE_ONLY = (A, B, 50.0, 50.15)
@@ -250,6 +283,14 @@ def test_binary_spray_gives_half_and_source_spray_one() -> None:
     given = world(met, [(1.0, A, 0)], [])
     assert sent(run("spray", given, copies=4)) == [(0, A, B), (0, B, C), (0, A, D)]
     assert sent(run("spray", given, copies=4, spray="source")) == [(0, A, B), (0, A, D)]
+
+
+def test_of_an_odd_number_of_copies_the_giver_keeps_the_larger_half() -> None:
+    """A has 5 and gives B 2, C 1 of 3, D 1 of 2, and E nothing; B gives F 1 of 2, and G nothing."""
+    by_a = [(A, who, 10.0 * who, 10.0 * who + 1.0) for who in (B, C, D, E)]
+    by_b = [(B, who, 10.0 * who, 10.0 * who + 1.0) for who in (F, 6)]
+    given = world([*by_a, *by_b], [(1.0, A, 0)], [])
+    assert sent(run("spray", given, copies=5)) == [(0, A, B), (0, A, C), (0, A, D), (0, B, F)]
 
 
 def test_copies_of_a_broken_transfer_come_back() -> None:

@@ -108,6 +108,15 @@ def test_dpsp_filters(
     assert dpsp.offers(dpsp.rules_of(settings).own, offer(theirs=theirs, mine=mine)) is passes
 
 
+@pytest.mark.parametrize(
+    ("heard", "known", "expected"),
+    [((1, 9), (0, 1), True), ((0, 0), (1, 9), False), ((0, 1), (0, 3), True), ((0, 1), (0, 2), False)],
+    ids=["younger", "older", "nearer", "as near, once it is one hop further"],
+)
+def test_news_of_a_subscription(heard: tuple[int, int], known: tuple[int, int], expected: bool) -> None:
+    assert dpsp.is_news(*heard, *known) is expected
+
+
 @pytest.mark.parametrize(("renewed", "hops"), [(0, 0), (0, 5), (7, 0), (123_456, 65_535)])
 def test_an_entry_comes_back_from_its_number(renewed: int, hops: int) -> None:
     entry = dpsp.packed(renewed, hops)

@@ -1,6 +1,9 @@
-"""Routers as arrays == routers as objects, on random contact plans with everything that can go wrong in them."""
+"""Routers as arrays == the obvious version == routers as objects, on random contact plans.
+
+Everything that can go wrong is in them."""
 
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,22 +14,25 @@ from hypothesis import strategies as st
 from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, spray
 from serai.opportunistic.engine.loop import simulate
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
+from serai.opportunistic.engine.stores import bit_of
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts
 from serai.world.grid import Floats
+from tests.conftest import UNCOMPILED
 from tests.opportunistic.naive import Result, run_slowly
+from tests.opportunistic.routers import run_routers
 
 NODES, CHANNELS, END_S = 5, 3, 40.0
 
 
-def worlds_from(seed: int) -> ContactWorld:
+def worlds_from(seed: int, fewest: int = 1, most: int = 13) -> ContactWorld:
     """A world of a few nodes in which much happens; times are often whole seconds, so that things coincide."""
     rng = np.random.default_rng(seed)
     return ContactWorld(
         NODES,
         CHANNELS,
         contacts_from(rng),
-        bundles_from(rng, int(rng.integers(1, 14))),
+        bundles_from(rng, int(rng.integers(fewest, most + 1))),
         subscriptions_from(rng, int(rng.integers(0, 9))),
         rng.random(NODES) < rng.choice([1.0, 0.7]),
     )
@@ -101,19 +107,47 @@ SETTINGS = st.one_of(
         filters=st.lists(st.sampled_from(dpsp.FILTERS), unique=True).map(tuple),
         priorities=st.lists(st.sampled_from(dpsp.PRIORITIES), unique=True).map(tuple),
         combine=st.sampled_from(["vote", "order"]), hop_tolerance=st.integers(0, 1),
-        missing_entry=st.sampled_from(["pass", "far"]), lifetime=st.sampled_from(["5 s", "1000 s"])),
+        missing_entry=st.sampled_from(["pass", "far"]), lifetime=st.sampled_from(["5 s", "1000 s"]),
+        renewal=st.sampled_from([0.3, 0.9])),
     st.builds(flooding.Settings, **SHARED),
     st.builds(direct.Settings, **SHARED),
     st.builds(first_contact.Settings, **SHARED),
     st.builds(spray.Settings, **SHARED, copies=st.sampled_from([1, 2, 5]), spray=st.sampled_from(["binary", "source"])),
-    st.builds(prophet.Settings, **SHARED, aging=st.sampled_from([0.5, 0.98])),
+    st.builds(prophet.Settings, **SHARED, aging=st.sampled_from([0.5, 0.98]),
+        aging_unit=st.sampled_from(["3 s", "30 s"]), encounter=st.sampled_from([0.2, 0.7]),
+        transitivity=st.sampled_from([0.0, 0.25, 0.9])),
 )  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
+def test_arrays_do_what_the_texts_say(seed: int, medium: Medium, chosen: Any) -> None:
+    world = worlds_from(seed)
+    assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium)
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
 def test_arrays_are_objects(seed: int, medium: Medium, chosen: Any) -> None:
     world = worlds_from(seed)
+    assert_same(simulate(world, medium, chosen), run_routers(world, medium, chosen), medium)
+
+
+def test_the_obvious_version_shares_no_code() -> None:
+    for file in (Path(__file__).parent / "naive").glob("*.py"):
+        imports = [line for line in file.read_text().splitlines() if line.lstrip().startswith(("import", "from"))]
+        assert not [line for line in imports if "serai" in line], file
+
+
+def test_a_bundle_of_32_bits_has_a_bit_of_62() -> None:
+    """As records hold it, and as the uncompiled loop reads it."""
+    assert [bit_of(np.int32(bundle)) for bundle in (0, 31, 61, 62)] == [1, 1 << 31, 1 << 61, 1]
+
+
+@settings(max_examples=8 if UNCOMPILED else 40, deadline=None)
+@given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
+def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: Any) -> None:
+    world = worlds_from(seed, fewest=65, most=140)
     assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium)
 
 

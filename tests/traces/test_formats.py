@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from serai.core.errors import BadInput
-from serai.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
+from serai.traces import FORMATS, Adjustments, ContactTrace, TrackTrace, detect_format, read_trace
 from serai.world.contacts import contacts_by_range
 
 FILES = Path(__file__).parent / "files"
 FORMAT_OF = {
+    "begin-duration.txt": "begin-duration", "sightings.txt": "sightings",
+    "sightings-time-last.csv": "sightings-time-last", "sociopatterns.txt": "sociopatterns",
     "one-contacts.txt": "one-contacts", "one-contacts-odd.txt": "one-contacts", "crawdad.txt": "crawdad",
     "one-movement.txt": "one-movement", "bonnmotion.movements": "bonnmotion", "ns2.tcl": "ns2", "tracks.gpx": "gpx",
     "movebank.csv": "movebank", "fcd.xml": "sumo", "fcd-geo.xml": "sumo",
@@ -82,14 +84,72 @@ def test_what_a_network_cannot_do_is_decided_and_counted() -> None:
 
 def test_contacts_in_four_columns() -> None:
     trace = read_trace(FILES / "crawdad.txt")
-    assert contacts_of(trace) == [("1", "3", 10.0, 75.0), ("2", "3", 15.0, 30.0), ("1", "2", 20.5, 20.5)]
+    assert contacts_of(trace) == [("1", "3", 10.0, 75.0), ("2", "3", 15.0, 30.0), ("1", "2", 20.5, 25.5)]
     assert (trace.begin_s, trace.end_s) == (10.0, 75.0)
     assert noticed(trace) == {
         "overlaps or touches another contact of the same two nodes: made one": (2, ()),
+        "of no length: lasts the smallest step of time in the file, 5": (1, ()),
         "expected: node node begin end: left out": (1, (7,)),
         "a node meets itself: left out": (1, (4,)),
         "ends before it begins: left out": (1, (5,)),
     }
+
+
+def test_contacts_with_a_duration() -> None:
+    trace = read_trace(FILES / "begin-duration.txt")
+    assert contacts_of(trace) == [("a", "b", 100.0, 130.0), ("a", "c", 120.0, 200.0), ("b", "c", 250.0, 260.0)]
+    assert noticed(trace) == {
+        "of no length: lasts the smallest step of time in the file, 10": (1, ()),
+        "overlaps or touches another contact of the same two nodes: made one": (1, ()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sightings.txt", [("1", "2", 0.0, 60.0), ("2", "3", 20.0, 40.0), ("1", "2", 100.0, 120.0)]),
+        ("sightings-time-last.csv", [("1", "2", 0.0, 60.0), ("2", "3", 20.0, 40.0), ("1", "2", 100.0, 120.0)]),
+        ("sociopatterns.txt", [("1", "2", -20.0, 40.0), ("2", "3", 0.0, 20.0), ("1", "2", 80.0, 100.0)]),
+    ],
+)
+def test_sightings_in_a_row_are_one_contact(name: str, expected: list[tuple[str, str, float, float]]) -> None:
+    trace = read_trace(FILES / name)
+    assert contacts_of(trace) == expected
+    assert (trace.begin_s, trace.end_s) == (expected[0][2], expected[-1][3])
+    assert noticed(trace) == {"a sighting: lasts the smallest step of time in the file, 20": (5, ())}
+    joined = read_trace(FILES / name, wanted=Adjustments(gap_s=40.0))
+    assert [row[:2] for row in contacts_of(joined)] == [("1", "2"), ("2", "3")]
+
+
+def test_a_trace_in_milliseconds_of_some_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "contacts.txt"
+    path.write_text("n1 n2 1500 4500\nn1 n9 2000 3000\nn2 n3 4000 4100\n")
+    trace = read_trace(path, "crawdad", wanted=Adjustments("ms", "n1-n3, n5"))
+    assert trace.names == ("n1", "n2", "n3", "n5")
+    assert contacts_of(trace) == [("n1", "n2", 1.5, 4.5), ("n2", "n3", 4.0, 4.1)]
+    assert (trace.begin_s, trace.end_s) == (1.5, 4.5)
+    assert noticed(trace) == {"with a node that is not asked for: left out": (1, ())}
+    for nodes, said in [("7", "has none of them; it has n1, n2, n3, n9"), ("n9-n1", "must go up"), ("n1,", "missing")]:
+        with pytest.raises(BadInput, match=said):
+            read_trace(path, "crawdad", wanted=Adjustments(nodes=nodes))
+
+
+def test_some_of_those_who_walk() -> None:
+    trace = read_trace(FILES / "one-movement.txt", wanted=Adjustments("min", "b, c"))
+    assert points_of(trace) == {"b": [(0.0, 100.0, 0.0), (600.0, 100.0, 50.0)], "c": []}
+    with pytest.raises(BadInput, match="nobody knows where any of them is"):
+        read_trace(FILES / "bonnmotion.movements", wanted=Adjustments(nodes="2"))
+
+
+@pytest.mark.parametrize("name", sorted(FORMAT_OF))
+def test_a_byte_order_mark_is_no_letter(name: str, tmp_path: Path) -> None:
+    marked = tmp_path / "marked"
+    marked.write_bytes(b"\xef\xbb\xbf" + (FILES / name).read_bytes())
+    plain, trace = read_trace(FILES / name), read_trace(marked)
+    assert (trace.names, trace.warnings) == (plain.names, plain.warnings)
+    marked.write_bytes((FILES / name).read_text().encode("utf-16"))
+    with pytest.raises(BadInput, match="UTF-16; save it as UTF-8"):
+        read_trace(marked)
 
 
 # ---- positions

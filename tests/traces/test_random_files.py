@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
-from serai.traces import ContactTrace, TrackTrace, read_trace
+from serai.traces import Adjustments, ContactTrace, TrackTrace, read_trace
 from serai.world.mobility import position_at
 from tests.traces import slow
 
@@ -58,6 +58,32 @@ def test_contacts_of_the_one(tmp_path: Path, text: str) -> None:
 @given(lines(names, names, times, times))
 def test_contacts_in_four_columns(tmp_path: Path, text: str) -> None:
     assert rows_of(read(tmp_path, text, "crawdad")) == slow.crawdad(text)
+    assert rows_of(read(tmp_path, text, "begin-duration")) == slow.crawdad(text, durations=True)
+
+
+@in_one_file
+@given(lines(times, names, names), lines(names, names, times))
+def test_sightings(tmp_path: Path, text: str, last: str) -> None:
+    assert rows_of(read(tmp_path, text, "sightings")) == slow.sightings(text, first=True)
+    assert rows_of(read(tmp_path, text, "sociopatterns")) == slow.sightings(text, first=True, until=True)
+    assert rows_of(read(tmp_path, last, "sightings-time-last")) == slow.sightings(last, first=False)
+
+
+@in_one_file
+@given(
+    lines(names, names, times, times),
+    st.sets(st.sampled_from(["1", "2", "10", "n3", "x"]), min_size=2),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.sampled_from([0.0, 0.5, 2.0]),
+)
+def test_traces_adjusted(tmp_path: Path, text: str, only: set[str], gap_s: float, least_s: float) -> None:
+    whole = read(tmp_path, text, "crawdad")
+    if whole is None or not only & set(whole.names):
+        return
+    wanted = Adjustments("s", ",".join(sorted(only)), gap_s, least_s)
+    found = read_trace(tmp_path / "trace.txt", "crawdad", wanted=wanted)
+    assert set(found.names) == only
+    assert rows_of(found) == slow.adjusted(rows_of(whole), only, gap_s, least_s)
 
 
 commands = st.tuples(

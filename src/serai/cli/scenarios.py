@@ -107,6 +107,20 @@ def scenario_import(
         str | None, typer.Option("--range", metavar="M", help='Radio range for positions: --range "100 m".')
     ] = None,
     protocol: Annotated[str, typer.Option(metavar="P", help="The protocol to run.")] = "dpsp",
+    time_unit: Annotated[
+        str | None, typer.Option(metavar="U", help="What the file counts time in: us, ms, s, min or h.")
+    ] = None,
+    nodes: Annotated[str, typer.Option(metavar="N", help='Only these nodes: --nodes "1-41, n50".')] = "",
+    gap: Annotated[
+        str | None, typer.Option(metavar="T", help="Contacts no further apart are one; positions further apart, a gap.")
+    ] = None,
+    min_contact: Annotated[str | None, typer.Option(metavar="T", help="Leave out contacts shorter than this.")] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="T", help="The run begins this long after the trace does.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="T", help="The run ends this long after the trace begins.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first line that cannot be read, instead of counting it.")
     ] = False,
@@ -117,7 +131,10 @@ def scenario_import(
 
     if out.exists():
         raise BadInput(f"{out}: exists already; choose another name, or remove it first")
-    found, text = import_trace(file, out, ImportOptions(messages, form, strict, radio_range, protocol))
+    wanted = ImportOptions(
+        messages, form, strict, radio_range, protocol, time_unit, nodes, gap, min_contact, offset, until
+    )
+    found, text = import_trace(file, out, wanted)
     _write_new(out, text)
     if as_json:
         print_json(found.as_dict() | {"scenario": str(out)})
@@ -135,7 +152,10 @@ def _found_in_trace(found: FoundTrace) -> str:
     lines.append(f" contacts   {found.contacts:>10,}{at}")
     span = f"{found.last_s - found.first_s:,.0f} s"
     lines.append(f" span       {span:>10}   from {found.first_s:,.0f} s to {found.last_s:,.0f} s of the file")
-    if found.gap_s:
+    if found.begin_s > found.first_s or found.end_s < found.last_s:
+        run = f"{found.end_s - found.begin_s:,.0f} s"
+        lines.append(f" run        {run:>10}   from {found.begin_s:,.0f} s to {found.end_s:,.0f} s of the file")
+    if found.gap_s and found.range_m is not None:
         lines.append(f" gaps       {found.gaps:>10,}   longer than {found.gap_s:,.0f} s between two positions")
     if found.messages is not None:
         lines += _found_messages(found.messages)

@@ -15,13 +15,18 @@ from serai.core.jit import announced_compilation
 from serai.core.units import LENGTH, TIME, format_quantity, parse_quantity
 from serai.opportunistic.protocols import PROTOCOLS
 from serai.opportunistic.sections import ContactRadioSection
-from serai.traces import FORMATS, ContactTrace, TrackTrace, detect_format, read_trace
+from serai.traces import FORMATS, Adjustments, ContactTrace, TrackTrace, read_trace
+from serai.traces.adjust import TIME_UNITS, no_shorter
 from serai.traces.messages import Messages, read_messages
 from serai.traces.names import NodeNames
 from serai.world.contacts import contacts_by_range
 
 _BUNDLES = 1000  # about how many an imported scenario publishes
 _LIFETIMES = 10  # of a bundle, in a run
+_YEAR_S = 365.25 * 86_400
+_LONGEST_S = 10 * _YEAR_S  # in seconds that nobody has vouched for
+_LATEST_S = 1e11
+_LONGEST_RUN_S = 2e9
 _ROUND_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)
 
 
@@ -50,9 +55,13 @@ class FoundTrace:
     positions: int
     first_s: float
     last_s: float
-    begin_s: float  # when a run would begin, in the time of the file
+    begin_s: float  # when a run would begin and end, in the time of the file
+    end_s: float
     gap_s: float  # two positions further apart are a gap; 0: none are
     gaps: int
+    time_unit: str
+    only: str  # these nodes; empty: all
+    min_contact_s: float
     origin: str
     noticed: tuple[str, ...]
     messages: FoundMessages | None
@@ -71,6 +80,12 @@ class ImportOptions:
     strict: bool = False
     range_text: str | None = None
     protocol: str = "dpsp"
+    time_unit: str | None = None
+    nodes: str = ""
+    gap_text: str | None = None
+    min_contact_text: str | None = None
+    offset_text: str | None = None
+    until_text: str | None = None
 
 
 def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTrace, str]:
@@ -81,14 +96,15 @@ def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTr
             f'protocol "{options.protocol}" does not run on contacts; {did_you_mean(options.protocol, allowed)}'
         )
     range_m = _range_m(options.range_text)
-    form = detect_format(file) if options.form == "auto" else options.form
+    wanted = _adjustments(options)
     with announced_compilation("traces"):
-        trace = read_trace(file, form, options.strict)
+        trace = read_trace(file, options.form, options.strict, wanted)
+        _refuse_times(file, trace, options)
         messages = None
         if options.messages is not None:
             messages = _found_messages(options.messages, read_messages(options.messages, options.strict), trace)
-        found = _found_trace(file, trace, range_m, messages)
-    return found, "\n".join(_lines(found, out, options.protocol)) + "\n"
+        found = _found_trace(file, trace, range_m, messages, wanted, _run_s(file, trace, options))
+    return found, "\n".join(_lines(found, out, options.protocol, wanted.gap_s > 0)) + "\n"
 
 
 def _range_m(text: str | None) -> float:
@@ -104,20 +120,76 @@ def _range_m(text: str | None) -> float:
     return range_m
 
 
+def _time_s(option: str, text: str | None) -> float:
+    """The time that the user gave with an option; 0 if he did not."""
+    if text is None:
+        return 0.0
+    try:
+        time_s = parse_quantity(text, TIME)
+    except ValueError as error:
+        raise BadInput(f"{option}: {error}") from None
+    if not 0 <= time_s < math.inf:
+        raise BadInput(f"{option} {text}: must not be below 0")
+    return time_s
+
+
+def _adjustments(options: ImportOptions) -> Adjustments:
+    """How the user wants the trace to be changed."""
+    unit = options.time_unit or "s"
+    if unit not in TIME_UNITS:
+        raise BadInput(f'--time-unit "{unit}": {did_you_mean(unit, list(TIME_UNITS))}')
+    gap_s, least_s = _time_s("--gap", options.gap_text), _time_s("--min-contact", options.min_contact_text)
+    return Adjustments(unit, options.nodes, gap_s, least_s)
+
+
+def _refuse_times(file: Path, trace: ContactTrace | TrackTrace, options: ImportOptions) -> None:
+    """Ask for the unit of time if seconds make no sense: nobody records for ten years, or in the year 5000."""
+    dated = trace.format in ("gpx", "movebank")
+    if dated and options.time_unit is not None:
+        raise BadInput(f"--time-unit: {trace.format} has dates, and needs none")
+    span_s = trace.end_s - trace.begin_s
+    if options.time_unit is None and not dated and (span_s > _LONGEST_S or abs(trace.begin_s) > _LATEST_S):
+        raise BadInput(
+            f"{file}: its times, from {trace.begin_s:.0f} to {trace.end_s:.0f}, would be {span_s / _YEAR_S:,.1f} years"
+            " if they were seconds; say what they are: --time-unit ms, or us, or s if it is so"
+        )
+
+
+def _run_s(file: Path, trace: ContactTrace | TrackTrace, options: ImportOptions) -> tuple[float, float]:
+    """When a run begins and ends, in the time of the file; --offset and --until count from where the trace begins."""
+    zero_s = _begin_s(trace)
+    begin_s = zero_s + _time_s("--offset", options.offset_text)
+    end_s = trace.end_s
+    if options.until_text is not None:
+        end_s = min(end_s, zero_s + _time_s("--until", options.until_text))
+    if end_s <= begin_s and (options.offset_text or options.until_text):
+        last = format_quantity(float(math.ceil(trace.end_s - zero_s)), TIME)
+        raise BadInput(f"{file}: nothing is left from --offset to --until; the trace lasts {last}")
+    if end_s - begin_s > _LONGEST_RUN_S:
+        raise BadInput(f"{file}: {(end_s - begin_s) / _YEAR_S:,.1f} years are too long for a run; use --until")
+    return begin_s, end_s
+
+
 def _found_trace(
-    file: Path, trace: ContactTrace | TrackTrace, range_m: float, messages: FoundMessages | None
+    file: Path,
+    trace: ContactTrace | TrackTrace,
+    range_m: float,
+    messages: FoundMessages | None,
+    wanted: Adjustments,
+    run_s: tuple[float, float],
 ) -> FoundTrace:
-    """What a trace holds; contacts of positions are those at the radio range."""
-    begin_s = _begin_s(trace)
-    gap_s, gaps, positions, origin = 0.0, 0, 0, ""
+    """What a trace holds; contacts are those in the time of the run, of positions those at the radio range."""
+    begin_s, end_s = run_s
+    gap_s, gaps, positions, origin = wanted.gap_s, 0, 0, ""
     if isinstance(trace, ContactTrace):
-        contacts = trace.contacts.a.size
+        contacts = int(((trace.contacts.down_s >= begin_s) & (trace.contacts.up_s <= end_s)).sum())
     else:
         positions, origin = trace.tracks.time_s.size, trace.origin
-        gap_s = 0.0 if trace.stays else float(math.ceil(trace.usual_gap_s))
+        gap_s = gap_s or (0.0 if trace.stays else float(math.ceil(trace.usual_gap_s)))
         gaps = int((trace.apart_s > gap_s).sum()) if gap_s else 0
         journeys = trace.journeys(begin_s, gap_s or math.inf)
-        contacts = contacts_by_range(journeys, range_m, max(trace.end_s - begin_s, 1.0)).a.size
+        near = contacts_by_range(journeys, range_m, max(end_s - begin_s, 1.0))
+        contacts = no_shorter(near, wanted.min_contact_s).a.size
     return FoundTrace(
         file=str(file),
         format=trace.format,
@@ -130,8 +202,12 @@ def _found_trace(
         first_s=trace.begin_s,
         last_s=trace.end_s,
         begin_s=begin_s,
+        end_s=end_s,
         gap_s=gap_s,
         gaps=gaps,
+        time_unit=wanted.time_unit,
+        only=wanted.nodes,
+        min_contact_s=wanted.min_contact_s,
         origin=origin,
         noticed=tuple(str(warning) for warning in trace.warnings),
         messages=messages,
@@ -155,19 +231,27 @@ def _found_messages(file: Path, messages: Messages, trace: ContactTrace | TrackT
     return FoundMessages(str(file), len(messages.source), directed, len(nodes.names) - len(trace.names), noticed)
 
 
-def _lines(found: FoundTrace, out: Path, protocol: str) -> Iterator[str]:
+def _lines(found: FoundTrace, out: Path, protocol: str, given_gap: bool) -> Iterator[str]:
     """The lines of the scenario; what is not in them has its default."""
-    duration_s = max(math.ceil(found.last_s - found.begin_s), 1)
+    duration_s = max(math.ceil(found.end_s - found.begin_s), 1)
     yield f"title = {_quoted(f'{Path(found.file).name}: {found.title}')}"
     yield f"duration = {_time(duration_s)}"
     yield "\n[contacts]"
     yield 'source = "trace"'
     yield f"file = {_quoted(_seen_from(out, found.file))}"
     yield f"format = {_quoted(found.format)}"
+    if found.time_unit != "s":
+        yield f"time_unit = {_quoted(found.time_unit)}"
+    if found.only:
+        yield f"nodes = {_quoted(found.only)}"
     if found.begin_s:
-        yield f"begin = {_time(found.begin_s)}  # the first time in the file"
+        first = "  # the first time in the file" if found.begin_s == math.floor(found.first_s) else ""
+        yield f"begin = {_time(found.begin_s)}{first}"
     if found.gap_s:
-        yield f"gap = {_time(found.gap_s)}  # ten times the usual time between two positions"
+        usual = "" if given_gap else "  # ten times the usual time between two positions"
+        yield f"gap = {_time(found.gap_s)}{usual}"
+    if found.min_contact_s:
+        yield f"min_contact = {_time(found.min_contact_s)}"
     if found.range_m is not None:
         yield f"\n[radio]\nrange = {_quoted(format_quantity(found.range_m, LENGTH))}"
     yield "\n[bundles]"

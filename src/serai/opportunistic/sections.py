@@ -43,15 +43,27 @@ class ContactSection(Section):
         " scenario.",
     )
     format: Literal[
-        "auto", "one-contacts", "crawdad", "one-movement", "bonnmotion", "ns2", "gpx", "movebank", "sumo"
-    ] = Field("auto", description='The format of the trace; "auto": told from its first lines.')
+        "auto", "one-contacts", "crawdad", "begin-duration", "sightings", "sightings-time-last", "sociopatterns",
+        "one-movement", "bonnmotion", "ns2", "gpx", "movebank", "sumo",
+    ] = Field("auto", description='The format of the trace; "auto": told from its first lines.')  # fmt: skip
+    time_unit: Literal["us", "ms", "s", "min", "h"] = Field(
+        "s", description="What the trace counts time in; files with dates need none."
+    )
+    nodes: str = Field(
+        "",
+        description='Which nodes of the trace there are: "1-41, n50"; all of them if empty. A new name meets nobody.',
+    )
     begin_s: Seconds = Field(0.0, alias="begin", description="The time of the trace at which the run begins.")
     gap_s: Seconds = Field(
         0.0,
         ge=0,
         alias="gap",
         description="Between two positions of a trace further apart in time than this, a node is nowhere; 0: it is"
-        " always on its way from one to the next.",
+        " always on its way from one to the next. In a trace of contacts, two of the same nodes no further apart than"
+        " this are one.",
+    )
+    min_contact_s: Seconds = Field(
+        0.0, ge=0, alias="min_contact", description="Contacts of the trace that are shorter than this are left out."
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -59,7 +71,7 @@ class ContactSection(Section):
         if self.source == "trace" and self.file is None:
             yield Violation(("source", "file"), 'needs the file of the trace; write file = "contacts.txt"')
         if self.source == "movement":
-            for key in ("file", "format", "begin", "gap"):
+            for key in ("file", "format", "time_unit", "nodes", "begin", "gap", "min_contact"):
                 if {key, f"{key}_s"} & self.model_fields_set:
                     yield Violation((key, "source"), 'only used with source = "trace"')
 

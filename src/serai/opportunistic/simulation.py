@@ -18,7 +18,8 @@ from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.tracks import tracks_in_run
 from serai.opportunistic.workload import publications, subscriptions_of
 from serai.opportunistic.world import ContactWorld
-from serai.traces import ContactTrace, TrackTrace, read_trace
+from serai.traces import Adjustments, ContactTrace, TrackTrace, read_trace
+from serai.traces.adjust import no_shorter
 from serai.traces.names import NodeNames
 from serai.world.contacts import Contacts, Journeys, at_ticks, contacts_by_range, in_order
 from serai.world.grid import Grid
@@ -81,7 +82,7 @@ def find_contacts(scenario: OpportunisticScenario, seed: int) -> tuple[NodeNames
     if isinstance(trace, ContactTrace):
         return names, _in_the_run(trace.contacts, scenario.contacts.begin_s, scenario.duration_s), None
     journeys = trace.journeys(scenario.contacts.begin_s, scenario.contacts.gap_s or math.inf)
-    return names, _by_range(scenario, journeys), journeys
+    return names, no_shorter(_by_range(scenario, journeys), scenario.contacts.min_contact_s), journeys
 
 
 def check_files_opportunistic(scenario: OpportunisticScenario) -> None:
@@ -140,9 +141,11 @@ def _trace(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:
         status = file.stat()
     except OSError as error:
         raise BadInput(f"{file}: cannot be read: {error.strerror}") from None
-    return _read_once(file, scenario.contacts.format, status.st_mtime_ns, status.st_size)
+    how = scenario.contacts
+    wanted = Adjustments(how.time_unit, how.nodes, how.gap_s, how.min_contact_s)
+    return _read_once(file, how.format, wanted, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=_TRACES_KEPT)
-def _read_once(file: Path, form: str, changed_ns: int, size: int) -> ContactTrace | TrackTrace:
-    return read_trace(file, form)
+def _read_once(file: Path, form: str, wanted: Adjustments, changed_ns: int, size: int) -> ContactTrace | TrackTrace:
+    return read_trace(file, form, wanted=wanted)

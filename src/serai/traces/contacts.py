@@ -2,7 +2,8 @@
 
 Each case that a file may hold and a network cannot is decided here, and counted: a node that meets itself and
 a contact that ends before it begins are left out, overlapping contacts of a pair become one, a contact that is
-still up where the file ends, ends there. Lines need not be in order of time.
+still up where the file ends, ends there, in tables one of no length gets the trace's resolution. Lines need not
+be in order of time.
 """
 
 from pathlib import Path
@@ -16,6 +17,8 @@ from serai.traces.warnings import ParseWarning, ParseWarnings
 from serai.traces.words import Flags, Places, Words, chunks, lines_of
 from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers
+
+BACKWARD = "ends before it begins"
 
 
 class ContactTrace(NamedTuple):
@@ -54,7 +57,7 @@ def read_one_contacts(path: Path, strict: bool = False) -> ContactTrace:
     changes = _in_time(changes, warnings)
     begin_s, end_s = float(changes.time_s[0]), float(changes.time_s[-1])
     contacts = _paired(changes, end_s, warnings)
-    return _trace("one-contacts", book, contacts, (begin_s, end_s), lines, warnings)
+    return contact_trace("one-contacts", book, contacts, (begin_s, end_s), lines, warnings)
 
 
 def _changes_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> _Changes:
@@ -112,38 +115,75 @@ def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contact
 
 def read_crawdad(path: Path, strict: bool = False) -> ContactTrace:
     """The contacts of a table `node node begin end`, with more columns behind them or not (CRAWDAD)."""
+    return _read_table(path, strict, "crawdad", "end")
+
+
+def read_begin_duration(path: Path, strict: bool = False) -> ContactTrace:
+    """The contacts of a table `node node begin duration`, with more columns behind them or not."""
+    return _read_table(path, strict, "begin-duration", "duration")
+
+
+def _read_table(path: Path, strict: bool, form: str, fourth: str) -> ContactTrace:
     warnings, book, lines, parts = ParseWarnings(path, strict), dict[str, int](), 0, []
     for words in chunks(path, b" \t\r,;"):
-        parts.append(_rows_in(words, book, warnings))
+        parts.append(_rows_in(words, book, fourth, warnings))
         lines = words.first_line + words.first.size - 2
     if not any(part.a.size for part in parts):
-        raise BadInput(f'{path}: no contact in it; expected lines such as "1 2 30.0 75.5": node node begin end')
-    found = in_order(Contacts(*map(np.concatenate, zip(*parts, strict=True))))
+        raise BadInput(f'{path}: no contact in it; expected lines such as "1 2 30.0 75.5": node node begin {fourth}')
+    found = _with_length(in_order(Contacts(*map(np.concatenate, zip(*parts, strict=True)))), warnings)
     contacts = merged(found)
     count = found.a.size - contacts.a.size
     warnings.counted("overlaps or touches another contact of the same two nodes: made one", count)
-    return _trace("crawdad", book, contacts, (float(found.up_s[0]), float(found.down_s.max())), lines, warnings)
+    return contact_trace(form, book, contacts, (float(found.up_s[0]), float(found.down_s.max())), lines, warnings)
 
 
-def _rows_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> Contacts:
+def _with_length(found: Contacts, warnings: ParseWarnings) -> Contacts:
+    """The same contacts; one that was seen once only, so that it has no length, lasts as long as time is exact."""
+    once = found.down_s == found.up_s
+    if not once.any():
+        return found
+    step = smallest_step(np.concatenate((found.up_s, found.down_s)))
+    warnings.counted(f"of no length: lasts the smallest step of time in the file, {step:g}", int(once.sum()))
+    return found._replace(down_s=np.where(once, found.up_s + step, found.down_s))
+
+
+def smallest_step(times: Floats) -> float:
+    """The resolution of a trace: the smallest step from one time in it to another; 1 if there is but one."""
+    steps = np.diff(np.unique(times))
+    steps = steps[steps > 1e-9 * np.abs(times).max()]  # less is rounding
+    return float(steps.min()) if steps.size else 1.0
+
+
+def joined_over(contacts: Contacts, gap_s: float) -> Contacts:
+    """Contacts of the same two nodes that are no further apart than this made one; they must not overlap."""
+    by_pair = contacts.at(np.argsort(pair_of(contacts.a, contacts.b), kind="stable"))
+    a, b, up_s, down_s = by_pair
+    goes_on = (a[1:] == a[:-1]) & (b[1:] == b[:-1]) & (up_s[1:] - down_s[:-1] <= gap_s)
+    first, last = np.append(True, ~goes_on)[: a.size], np.append(~goes_on, True)[-a.size :]
+    return in_order(Contacts(a[first], b[first], up_s[first], down_s[last])) if a.size else contacts
+
+
+def _rows_in(words: Words, book: dict[str, int], fourth: str, warnings: ParseWarnings) -> Contacts:
     """The contacts in a chunk of a file, the lower node first."""
     at, line, others = lines_of(words, words.counts >= 4)
     (up_s, first_fine), (down_s, last_fine) = words.numbers(at + 2), words.numbers(at + 3)
     reads = first_fine & last_fine
     a, b = words.names(at[reads], book), words.names(at[reads] + 1, book)
     up_s, down_s = up_s[reads], down_s[reads]
+    if fourth == "duration":
+        down_s = up_s + down_s
     itself, backward = a == b, (a != b) & (down_s < up_s)
     warnings.left_out(
         {
-            "expected: node node begin end": np.append(others, line[~reads]),
+            f"expected: node node begin {fourth}": np.append(others, line[~reads]),
             "a node meets itself": line[reads][itself],
-            "ends before it begins": line[reads][backward],
+            BACKWARD: line[reads][backward],
         }
     )
     return Contacts(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
 
 
-def _trace(
+def contact_trace(
     name: str,
     book: dict[str, int],
     contacts: Contacts,

@@ -4,6 +4,7 @@ A chunk ends at the end of a line, so memory follows the size of a chunk and not
 those that Python would read, to the last bit: the few that need more than 53 bits on the way go through Python.
 """
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -111,10 +112,15 @@ def whole_lines(path: Path, size: int) -> Iterator[bytes]:
 
 
 def blocks(path: Path, size: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The bytes of a file, unpacked if it is gzip."""
+    """The bytes of a file, unpacked if it is gzip, without the mark that some programs begin a text with."""
     with failing_as_bad_input(path), opened(path) as file:
-        while block := file.read(size):
+        block = file.read(size)
+        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise BadInput(f"{path}: a text in UTF-16; save it as UTF-8")
+        block = block.removeprefix(codecs.BOM_UTF8) or file.read(size)
+        while block:
             yield block
+            block = file.read(size)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from serai.opportunistic.engine.state import BITS, RELAYED, UNFINISHED, Net
 @step
 def bit_of(bundle: int) -> int:
     """The bit of a bundle in its word."""
-    return 1 << (bundle % BITS)
+    return 1 << (int(bundle) % BITS)  # uncompiled, a bundle from a record is one of numpy's 32 bits, and so is its bit
 
 
 @step

@@ -1,24 +1,20 @@
-"""The obvious simulator of an opportunistic network: routers as objects, links as objects, everybody asked every time.
+"""The obvious simulator of an opportunistic network: nodes as objects, links as objects, everybody asked every time.
 
-It drives `serai.opportunistic.router.Router`, as a live node would, and knows nothing of bits, windows, heaps or lines:
-at every instant at which anything happens it looks at all links, bundles and subscriptions, and gives all nodes a turn.
+It drives `Node`, or as a live node would `serai.opportunistic.router.Router`, and knows nothing of bits, windows, heaps
+or lines: at every instant at which anything happens it looks at all links, bundles and subscriptions, and gives all
+nodes a turn.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from serai.core.order import key_in_slot
-from serai.opportunistic.engine.answers import protocol_of
-from serai.opportunistic.engine.state import Medium
-from serai.opportunistic.router import Bundle, ControlMessage, DataMessage, Router
-from serai.opportunistic.rules import instant_key, is_expired, sent_bytes, transfer_s
-from serai.opportunistic.world import ContactWorld
+from tests.opportunistic.naive.nouns import Bundle
+from tests.opportunistic.naive.orders import of_instant, with_who
 
 
 @dataclass
@@ -28,7 +24,7 @@ class Link:
     sender: int
     receiver: int
     serial: int  # contacts in the order in which they began
-    message: ControlMessage | DataMessage | None = None
+    message: Any = None  # a list, or a bundle
     start_s: float = 0.0
     end_s: float = math.inf
 
@@ -54,21 +50,12 @@ class Result:
 class Network:
     """All nodes, and what is given."""
 
-    def __init__(self, world: ContactWorld, medium: Medium, settings: Any) -> None:
+    def __init__(self, world: Any, medium: Any, settings: dict[str, Any], node_of: Callable[[int, bool], Any]) -> None:
+        """`node_of(number, carries)` makes a node."""
         self.world, self.medium = world, medium
-        self.routers = [
-            Router(
-                node,
-                protocol_of(settings),
-                settings,
-                capacity_bytes=medium.capacity_bytes,
-                when_full=medium.when_full,
-                carries=bool(world.carries[node]),
-                key=medium.key,
-            )
-            for node in range(world.nodes)
-        ]
-        self.rules = protocol_of(settings).rules_of(settings)
+        self.nodes = [node_of(node, bool(world.carries[node])) for node in range(world.nodes)]
+        self.has_lists = settings["seen"] != "live" or settings["name"] in ("dpsp", "prophet")
+        self.wanted_first = settings["wanted_first"]
         self.links: list[Link] = []
         self.result = Result()
         self.now_s = -1.0
@@ -95,7 +82,7 @@ class Network:
     def seen_s(self, time_s: float) -> float:
         """When a change of a contact is noticed."""
         step_s = self.medium.step_s
-        return float(np.ceil(time_s / step_s) * step_s) if step_s else float(time_s)
+        return math.ceil(time_s / step_s) * step_s if step_s else float(time_s)
 
     # ---- time
 
@@ -146,12 +133,12 @@ class Network:
         times = [link.end_s for link in self.links if link.message is not None]
         times += [m[0] for m in self.contacts] + [self.ends_s(link) for link in self.links]
         times += [bundle.created_s for bundle in self.to_come]
-        times += [r.seen[n].expires_s for r in self.routers for n in r.seen]
+        times += [r.seen[n].expires_s for r in self.nodes for n in r.seen]
         times += [s[2] for i, s in enumerate(self.subscriptions) if i not in self.begun]
         times += [s[3] for i, s in enumerate(self.subscriptions) if i in self.begun - self.over]
         for link in self.links:
-            due_s = self.routers[link.sender].contacts[link.receiver].due_s
-            if self.rules.lists and link.message is None and due_s > self.now_s:
+            due_s = self.nodes[link.sender].contacts[link.receiver].due_s
+            if self.has_lists and link.message is None and due_s > self.now_s:
                 times.append(due_s)
         self.now_s = min(times, default=math.inf)
         return self.now_s
@@ -176,7 +163,7 @@ class Network:
                     else:
                         self.give_up(link, "broken", now_s)
             for link in pair:
-                self.routers[link.sender].contact_down(link.receiver)
+                self.nodes[link.sender].contact_down(link.receiver)
                 self.links.remove(link)
 
     def begin_contacts(self, now_s: float) -> None:
@@ -186,63 +173,57 @@ class Network:
             self.result.contacts += 1
             self.down_s[serial] = down_s
             for one, other in ((a, b), (b, a)):
-                peer = self.routers[other]
-                self.routers[one].contact_up(other, now_s, self.medium.rate_bps, peer.carries, peer)
+                peer = self.nodes[other]
+                self.nodes[one].contact_up(other, now_s, self.medium.rate_bps, peer.carries, peer)
                 self.links.append(Link(one, other, serial))
 
     def expire(self, now_s: float) -> None:
-        over = sorted(
-            {(b.expires_s, n) for r in self.routers for n, b in r.seen.items() if is_expired(now_s, b.expires_s)}
-        )
-        gone = {(r.node, b.number) for r in self.routers for b in r.expire(now_s)}
+        over = sorted({(b.expires_s, n) for r in self.nodes for n, b in r.seen.items() if b.expires_s <= now_s})
+        gone = {(node, bundle.number) for node, r in enumerate(self.nodes) for bundle in r.expire(now_s)}
         for _, number in over:
-            for router in self.routers:
-                if (router.node, number) in gone:
-                    self.drop(now_s, number, router.node, "expired")
+            for node in range(self.world.nodes):
+                if (node, number) in gone:
+                    self.drop(now_s, number, node, "expired")
 
     def drop(self, now_s: float, number: int, node: int, reason: str) -> None:
         self.result.drops.append((now_s, number, node, reason))
         self.note_store(node, now_s)
 
     def note_store(self, node: int, now_s: float) -> None:
-        held = sum(copy.bundle.size_bytes for copy in self.routers[node].store.values())
+        held = sum(copy.bundle.size_bytes for copy in self.nodes[node].store.values())
         self.result.stored.setdefault(node, []).append((now_s, held))
 
     def change_subscriptions(self, now_s: float) -> None:
         for id, (node, channel, start_s, end_s) in enumerate(self.subscriptions):
             if start_s <= now_s and id not in self.begun:
                 self.begun.add(id)
-                if end_s <= start_s:
-                    self.routers[node].subscriptions.ids.add(id)
+                if end_s <= now_s:  # nobody has noticed it
                     self.over.add(id)
                     continue
-                delivered = self.routers[node].subscribe(id, channel, start_s)
-                for bundle in delivered if now_s < end_s else []:
-                    hops = self.routers[node].store[bundle.number].hops
+                for bundle in self.nodes[node].subscribe(id, channel, start_s):
+                    hops = self.nodes[node].store[bundle.number].hops
                     self.result.deliveries.append((now_s, bundle.number, node, hops))
-                if now_s >= end_s:
-                    self.routers[node].delivered -= {bundle.number for bundle in delivered}
         for id, (node, _, _, end_s) in enumerate(self.subscriptions):
             if end_s <= now_s and id in self.begun - self.over:
                 self.over.add(id)
-                self.routers[node].unsubscribe(id)
+                self.nodes[node].unsubscribe(id)
 
     def give_births(self, now_s: float) -> None:
         while self.to_come and self.to_come[0].created_s <= now_s:
             bundle = self.to_come.pop(0)
-            stored, evicted = self.routers[bundle.source].publish(bundle, now_s)
+            stored, evicted = self.nodes[bundle.source].publish(bundle, now_s)
             for gone in evicted:
                 self.drop(now_s, gone.number, bundle.source, "evicted")
             if not stored:
-                reason = "expired" if is_expired(now_s, bundle.expires_s) else "full"
+                reason = "expired" if bundle.expires_s <= now_s else "full"
                 self.drop(now_s, bundle.number, bundle.source, reason)
             self.note_store(bundle.source, now_s)
 
     # ---- turns
 
     def take_turns(self, now_s: float) -> None:
-        key = instant_key(self.medium.key, now_s)
-        for node in sorted(range(self.world.nodes), key=lambda node: (key_in_slot(key, node), node)):
+        key = of_instant(self.medium.key, now_s)
+        for node in sorted(range(self.world.nodes), key=lambda node: (with_who(key, node), node)):
             own = [link for link in self.links if link.sender == node]
             if self.medium.step_s:
                 for link in own:
@@ -253,24 +234,24 @@ class Network:
                 continue
             for link in own:
                 if link.message is None:
-                    self.begin(link, self.routers[node].next_message(link.receiver, now_s), now_s)
+                    self.begin(link, self.nodes[node].next_message(link.receiver, now_s), now_s)
 
     def do_one_thing(self, own: list[Link], now_s: float) -> None:
         """Lists, then what a neighbour wants, then what a neighbour has for this node, then anything."""
         back = {(link.sender, link.receiver): link for link in self.links}
         theirs = [back[link.receiver, link.sender] for link in own]
-        wanted = self.rules.wanted_first
+        wanted = self.wanted_first
         tries = [(link, "list") for link in own]
         tries += [(link, "wanted") for link in own] * wanted + [(link, "wanted") for link in theirs] * wanted
         tries += [(link, "any") for link in own]
         for link, what in tries:
             if self.is_busy(link.sender) or self.is_busy(link.receiver):
                 continue
-            router = self.routers[link.sender]
+            sender = self.nodes[link.sender]
             if what == "list":
-                message: ControlMessage | DataMessage | None = router.next_list(link.receiver, now_s)
+                message = sender.next_list(link.receiver, now_s)
             else:
-                message = router.next_bundle(link.receiver, now_s, what == "wanted")
+                message = sender.next_bundle(link.receiver, now_s, what == "wanted")
             self.begin(link, message, now_s)
             if message is not None:
                 return
@@ -278,21 +259,20 @@ class Network:
     def is_busy(self, node: int) -> bool:
         return any(link.message is not None and node in (link.sender, link.receiver) for link in self.links)
 
-    def begin(self, link: Link, message: ControlMessage | DataMessage | None, now_s: float) -> None:
+    def begin(self, link: Link, message: Any, now_s: float) -> None:
         if message is not None:
             link.message, link.start_s = message, now_s
-            link.end_s = now_s + transfer_s(message.size_bytes, self.medium.rate_bps)
+            link.end_s = now_s + message.size_bytes * 8 / self.medium.rate_bps
 
     def finish(self, link: Link, now_s: float) -> None:
         message, link.message = link.message, None
-        sender, receiver = self.routers[link.sender], self.routers[link.receiver]
-        if isinstance(message, ControlMessage):
+        sender, receiver = self.nodes[link.sender], self.nodes[link.receiver]
+        if is_list(message):
             self.result.control_bytes += message.size_bytes
             self.result.lists += 1
             receiver.receive_control(link.sender, message, now_s)
             sender.sent(link.receiver, accepted=True)
             return
-        assert message is not None
         got = receiver.receive_data(link.sender, message, now_s)
         sender.sent(link.receiver, accepted=got.fate == "relayed")
         for gone in got.evicted:
@@ -305,19 +285,18 @@ class Network:
 
     def give_up(self, link: Link, fate: str, now_s: float) -> None:
         message, link.message = link.message, None
-        assert message is not None
-        sent = sent_bytes(message.size_bytes, self.medium.rate_bps, now_s - link.start_s)
-        self.routers[link.sender].sent(link.receiver, accepted=False, arrived=False)
-        if isinstance(message, ControlMessage):
+        sent = min(message.size_bytes, int((now_s - link.start_s) * self.medium.rate_bps / 8))
+        self.nodes[link.sender].sent(link.receiver, accepted=False, arrived=False)
+        if is_list(message):
             self.result.control_bytes += sent
         else:
             self.note_transfer(link, message, now_s, sent, fate)
 
-    def note_transfer(self, link: Link, message: DataMessage, now_s: float, sent: int, fate: str) -> None:
+    def note_transfer(self, link: Link, message: Any, now_s: float, sent: int, fate: str) -> None:
         row = (link.start_s, now_s, sent, message.bundle.number, link.sender, link.receiver, fate)
         self.result.transfers.append(row)
 
 
-def run_slowly(world: ContactWorld, medium: Medium, settings: Any) -> Result:
-    """A run of the obvious simulator."""
-    return Network(world, medium, settings).run()
+def is_list(message: Any) -> bool:
+    """Whether a message is a list, not a bundle."""
+    return not hasattr(message, "bundle")
