@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from serai.core.errors import BadInput
-from serai.traces.contacts import ContactTrace, contact_trace, joined_over, smallest_step
+from serai.traces.contacts import ContactTrace, contact_trace, smallest_step
 from serai.traces.warnings import ParseWarnings
 from serai.traces.words import Words, chunks, lines_of
-from serai.world.contacts import Contacts, in_order, merged
+from serai.world.contacts import Contacts, pair_of
 
 _ROUNDING = 1e-3  # of a step: sightings in a row are no further apart than a step and this
 
@@ -38,13 +38,23 @@ def _read(path: Path, strict: bool, form: str, columns: str) -> ContactTrace:
         lines = words.first_line + words.first.size - 2
     if not any(part.a.size for part in parts):
         raise BadInput(f"{path}: no contact in it; expected lines with {columns}")
-    a, b, up_s, _ = in_order(Contacts(*map(np.concatenate, zip(*parts, strict=True))))
-    step = smallest_step(up_s)
-    begin_s, end_s = (up_s - step, up_s) if form == "sociopatterns" else (up_s, up_s + step)
-    contacts = joined_over(merged(Contacts(a, b, begin_s, end_s)), _ROUNDING * step)
-    warnings.counted(f"a sighting: lasts the smallest step of time in the file, {step:g}", a.size)
-    span_s = float(contacts.up_s[0]), float(contacts.down_s.max())
-    return contact_trace(form, book, contacts, span_s, lines, warnings)
+    found = Contacts(*map(np.concatenate, zip(*parts, strict=True)))
+    step = smallest_step(found.up_s)
+    a, b, first_s, last_s = _runs(found, step)
+    begin_s, end_s = (first_s - step, last_s) if form == "sociopatterns" else (first_s, last_s + step)
+    warnings.counted(f"a sighting: lasts the smallest step of time in the file, {step:g}", found.a.size)
+    span_s = float(begin_s.min()), float(end_s.max())
+    return contact_trace(form, book, Contacts(a, b, begin_s, end_s), span_s, lines, warnings)
+
+
+def _runs(found: Contacts, step: float) -> Contacts:
+    """Sightings of two nodes in a row, from the first of them to the last."""
+    if (found.up_s[1:] < found.up_s[:-1]).any():
+        found = found.at(np.argsort(found.up_s, kind="stable"))
+    a, b, time_s, _ = found.at(np.argsort(pair_of(found.a, found.b), kind="stable"))
+    goes_on = (a[1:] == a[:-1]) & (b[1:] == b[:-1]) & (np.diff(time_s) <= (1 + _ROUNDING) * step)
+    first, last = np.append(True, ~goes_on), np.append(~goes_on, True)
+    return Contacts(a[first], b[first], time_s[first], time_s[last])
 
 
 def _sightings_in(words: Words, book: dict[str, int], columns: str, warnings: ParseWarnings) -> Contacts:
