@@ -34,12 +34,12 @@ consume = true
 """
 
 
-def scenario_of(folder: Path, ending: str, duration: str, into: Path) -> Any:
+def scenario_of(folder: Path, ending: str, duration: str, into: Path, overrides: tuple[str, ...] = ()) -> Any:
     """The set-up of settings.txt, in our words."""
     file = into / "one.toml"
     files = {name: folder / f"{name}.txt{ending}" for name in ("contacts", "messages")}
     file.write_text(AS_THE_ONE.format(duration=duration, **files))
-    return load_scenario(str(file))
+    return load_scenario(str(file), overrides=overrides)
 
 
 @pytest.mark.skipif(not WHOLE.is_dir(), reason="the whole data is not part of the project")
@@ -57,6 +57,20 @@ def test_flooding_with_ticks_is_the_one(seed: int, tmp_path: Path) -> None:
     assert ours["aborted"] == pytest.approx(expected["aborted"], rel=0.1)
     # The ONE's TTL counts whole minutes that are left, and it looks once a minute: see docs/opportunistic/dpsp.md.
     assert 513 < ours["buffertime_avg"] < 560
+
+
+@pytest.mark.skipif(not WHOLE.is_dir(), reason="the whole data is not part of the project")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_spray_and_wait_with_ticks_is_the_one(seed: int, tmp_path: Path) -> None:
+    lines = (WHOLE / "expected-routers.txt").read_text().splitlines()
+    _, _, numbers = next(line for line in lines if line.startswith("SprayAndWaitRouter")).split("|")
+    _, relayed, _, delivered, latency_s, hops, _ = map(float, numbers.split())
+    chosen = ("protocol.name=spray", "protocol.copies=8", "protocol.spray=binary")
+    ours = message_stats(simulate(scenario_of(WHOLE, ".gz", "2 h", tmp_path, chosen), seed=seed, full_log=True))
+    assert ours["relayed"] == pytest.approx(relayed, rel=0.01)
+    assert ours["delivered"] == pytest.approx(delivered, rel=0.005)
+    assert ours["latency_avg"] == pytest.approx(latency_s, rel=0.03)
+    assert ours["hopcount_avg"] == pytest.approx(hops, rel=0.03)
 
 
 def test_the_first_seconds_by_objects_and_by_arrays(tmp_path: Path) -> None:
