@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +57,28 @@ def test_inside_a_kernel(tmp_path: Path) -> None:
     process = begin(tmp_path, "run", "ced", *LONG, "--out", "run")
     _burns(process, 6.0)
     stopped(process)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_in_code_that_never_comes_back(tmp_path: Path) -> None:
+    """Minutes outside of Python, as a kernel may take them, while a folder is being written."""
+    code = """
+import hashlib, pathlib, sys
+from serai.core.stopping import removed_if_stopped, watch_for_ctrl_c
+watch_for_ctrl_c()
+folder = pathlib.Path("unfinished")
+folder.mkdir()
+with removed_if_stopped(folder):
+    print("ready", file=sys.stderr, flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
+"""
+    command = [sys.executable, "-c", code]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), **pipes)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"
+    time.sleep(0.5)
+    assert stopped(process) == "serai: stopped\n"
     assert list(tmp_path.iterdir()) == []
 
 
