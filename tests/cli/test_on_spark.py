@@ -25,7 +25,8 @@ def test_demo_compares_with_the_papers_and_writes_its_report(serai: Run, spark: 
     ratio = found["protocols"]["ced"]["delivery_ratio"]
     assert (ratio["published"], ratio["runs"]) == (0.865, 2)
     assert abs(ratio["mean"] - 0.865) < 0.1
-    assert "missed" in found["protocols"]["dg"]["lifetime_days"]
+    lifetime = found["protocols"]["dg"]["lifetime_days"]  # of two seeds: the interval is as wide as the number
+    assert (lifetime["verdict"], "missed" in lifetime) == ("cannot be told", False)
     assert Path(found["report"]).resolve() == tmp_path / "serai-demo" / "report.html"
 
     answer = serai("demo", "--seeds", "2")  # nothing is run again
@@ -33,10 +34,10 @@ def test_demo_compares_with_the_papers_and_writes_its_report(serai: Run, spark: 
     assert max(map(len, answer.out.splitlines())) <= 80
     rows = {line.split()[0]: line for line in answer.out.splitlines() if re.match(r" (CED|CET|DG) ", line)}
     assert list(rows) == ["CED", "CET", "DG"]
-    assert rows["CED"].split()[-4:] == ["86.5", "230.6", "4.2", "3.57"]
-    assert rows["DG"].split()[-1] == "6.04*"
+    assert re.findall(r"[\d.]+", rows["CED"])[-4:] == ["86.5", "230.6", "4.2", "3.57"]
+    assert rows["DG"].split()[-1] == "6.04?"
     assert all(row.count("±") == 4 for row in rows.values())
-    assert "* missed" in answer.out
+    assert "? cannot be told" in answer.out
     assert "report.html" in answer.out
 
     (tmp_path / "serai-demo" / "sweep.json").write_text(

@@ -95,10 +95,10 @@ class _Column(NamedTuple):
 
 
 _COLUMNS: Final = {
-    "delivery_ratio": _Column("delivery", "delivered %", 100, 1, "%", 1, 8),
+    "delivery_ratio": _Column("delivery", "delivered %", 100, 1, "%", 1, 7),
     "mean_delay_s": _Column("delay", "delay s", 1, 1, "s", 1, 7),
-    "copies_per_event": _Column("copies", "copies", 1, 2, "copies", 1, 7),
-    "lifetime_days": _Column("lifetime", "lifetime d", 1, 2, "d", 2, 5),
+    "copies_per_event": _Column("copies", "copies", 1, 2, "copies", 1, 6),
+    "lifetime_days": _Column("lifetime", "lifetime d", 1, 2, "d", 2, 7),
 }
 _WIDTH_OF_OURS: Final = 12
 
@@ -109,7 +109,7 @@ _MARKS: Final = {MISSED: "*", UNTOLD: "?"}
 def comparison(rows: Sequence[Row], seeds: int) -> str:
     """The table of `serai demo`: ours with intervals, the papers' beside them, what is missed below."""
     ours = "".join(f"{column.heading:>{_WIDTH_OF_OURS}}" for column in _COLUMNS.values())
-    theirs = "".join(f"{column.printed_heading:>{column.printed_width}}" for column in _COLUMNS.values())
+    theirs = "".join(f"{column.printed_heading:>{column.printed_width - 1}} " for column in _COLUMNS.values()).rstrip()
     title = f" mean ± 95 % CI over {seeds_of(seeds)}" if seeds > 1 else f" {seeds_of(seeds)}"
     return "\n".join(
         [
@@ -136,8 +136,8 @@ def _remarks(rows: Iterable[Row]) -> Iterator[str]:
 def _comparison_row(row: Row) -> str:
     ours = [_with_interval(row.estimates[metric], column) for metric, column in _COLUMNS.items()]
     theirs = [_printed(row, metric, column) for metric, column in _COLUMNS.items()]
-    beside = "".join(theirs).replace("* ", "*").replace("? ", "?")  # a mark stands in the gap before the next column
-    return f" {row.protocol.upper():<3}{''.join(f' {cell:>{_WIDTH_OF_OURS - 1}}' for cell in ours)}{beside}"
+    numbers = "".join(f" {cell:>{_WIDTH_OF_OURS - 1}}" for cell in ours)
+    return f" {row.protocol.upper():<3}{numbers}{''.join(theirs)}".rstrip()
 
 
 def _with_interval(estimate: Estimate, column: _Column) -> str:
@@ -152,5 +152,5 @@ def _printed(row: Row, metric: str, column: _Column) -> str:
     """The paper's number, and a mark behind it if ours misses it, or if that cannot be told."""
     number, found = published(row.protocol, metric), row.standing(metric)
     text = f"{number.value:.{column.printed_decimals}f}" if number else "-"
-    mark = _MARKS.get(found, "") if found else ""
-    return f"{text:>{column.printed_width}}{mark}"
+    mark = _MARKS.get(found, " ") if found else " "  # in the gap before the next column
+    return f"{text:>{column.printed_width - 1}}{mark}"
