@@ -31,7 +31,7 @@ def stopped(process: subprocess.Popen[str]) -> str:
     assert took_s < WITHIN_S + SLACK_S
     assert "Traceback" not in errors
     assert "bug" not in errors
-    assert errors.splitlines()[-1] == "serai: stopped", errors
+    assert errors.splitlines().count("serai: stopped") == 1, errors  # a JVM that dies may still complain after it
     assert errors.count("stopped") == 1
     return errors
 
