@@ -17,7 +17,7 @@ LONG = ("--set", "duration=2000 h")
 SMALL = ("--set", "duration=5 min")
 
 
-def stopped(process: subprocess.Popen[str]) -> str:
+def stopped(process: subprocess.Popen[str], last_word: bool = True) -> str:
     """Press Ctrl-C, and what the process still says on stderr."""
     begun_s = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -31,7 +31,9 @@ def stopped(process: subprocess.Popen[str]) -> str:
     assert took_s < WITHIN_S + SLACK_S
     assert "Traceback" not in errors
     assert "bug" not in errors
-    assert errors.splitlines().count("serai: stopped") == 1, errors  # a JVM that dies may still complain after it
+    lines = errors.splitlines()
+    assert "serai: stopped" in lines, errors
+    assert not last_word or lines[-1] == "serai: stopped", errors
     assert errors.count("stopped") == 1
     return errors
 
@@ -111,6 +113,6 @@ def test_in_a_sweep(tmp_path: Path) -> None:
     for line in process.stderr:
         if "runs" in line:
             break
-    stopped(process)
+    stopped(process, last_word=False)  # a known miss: the JVM may complain of its own end after our line
     whole = [path for path in (tmp_path / "sweep").rglob("*") if path.is_file()]
     assert not [path for path in whole if path.name.startswith("sweep") and path.suffix == ".parquet"]
