@@ -49,6 +49,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(PIP) hatchling setuptools  # setuptools: Spark comes as source
 	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(PIP) --no-deps pyD3TN  # a peer for tests: it pins an old cbor2, and works with a new one
 	@touch $@
 
 $(BENCH_READY): $(READY)
