@@ -16,11 +16,11 @@ from serai.core.conditions import (
     Word,
     microseconds,
     read_conditions,
-    read_many,
     wanted,
 )
 from serai.core.content import matches
 from serai.core.errors import BadSubscription
+from serai.core.readings import read_many
 
 KINDS = {"temperature": "real", "count": "integer", "seen": "time", "site": "text", "channel": "text"}
 INF = math.inf

@@ -11,15 +11,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from serai.core.content import LITERAL, Comparison, Token, comparisons, interval, refused
 from serai.core.errors import BadSubscription
@@ -28,7 +25,7 @@ Kind = Literal["real", "integer", "time", "text"]
 Number = int | float
 SMALLEST, LARGEST = -(2**63), 2**63 - 1  # of an integer or a time
 _USES: tuple[Kind, ...] = ("real", "time", "text")
-_VALUES = ("number", "text", "time")
+VALUES = ("number", "text", "time")
 _A_TIME = "a time such as 2026-11-01T12:00:00Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -85,10 +82,10 @@ def microseconds(moment: date) -> int:
 
 def read_conditions(text: str, kinds: Mapping[str, Kind]) -> Conditions:
     """What the text asks of events with these attributes."""
-    return _together(text, comparisons(text, kinds, _VALUES), kinds)
+    return together(text, comparisons(text, kinds, VALUES), kinds)
 
 
-def _together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind]) -> Conditions:
+def together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind]) -> Conditions:
     """All the comparisons at once, one condition per attribute."""
     on: dict[str, Condition] = {}
     possible = True
@@ -166,6 +163,11 @@ def _whole_range(operator: str, bound: Fraction) -> Range:
 
 # --- Kinds that texts take for granted
 
+PIECE = re.compile(
+    rf"(?<![A-Za-z0-9_.-])({re.sub(r'[(][?]P<[a-z]+>', '(?:', LITERAL)})", re.VERBOSE | re.IGNORECASE | re.DOTALL
+)
+"""A literal in a text, where it does not belong to a name."""
+
 
 def kinds_by_use(texts: Iterable[str | None]) -> dict[str, Kind]:
     """How most of the texts use each attribute they name: for events that come without types, as in CSV files."""
@@ -173,14 +175,14 @@ def kinds_by_use(texts: Iterable[str | None]) -> dict[str, Kind]:
     example: dict[tuple[str, ...], str] = {}
     for text in texts:
         if text is not None:
-            pieces = _PIECE.split(text)
-            shape = (*pieces[::2], *map(_kind_of, pieces[1::2]))
+            pieces = PIECE.split(text)
+            shape = (*pieces[::2], *map(kind_of, pieces[1::2]))
             shapes[shape] += 1
             example[shape] = text
     votes: dict[str, Counter[Kind]] = {}
     for shape, count in shapes.items():
         with suppress(BadSubscription):  # it will be rejected when it is read
-            for name, operator, bound in comparisons(example[shape], None, _VALUES):
+            for name, operator, bound in comparisons(example[shape], None, VALUES):
                 votes.setdefault(name, Counter())[_kind_by_use(operator, bound)] += count
     return {name: max(_USES, key=lambda kind: voted[kind]) for name, voted in votes.items()}
 
@@ -191,156 +193,8 @@ def _kind_by_use(operator: str, bound: Token) -> Kind:
     return "time" if bound.kind == "time" or operator not in ("=", "starts with") else "text"
 
 
-# --- Reading very many texts
-
-# Subscriptions come by the million from a few forms, so nearly all differ only in their literals: `A1 < 3 and A2 > 7`,
-# `A1 < 4.5 and A2 > 2`. A text is cut at its literals. What is left, with the kind of each literal, is its shape; one
-# text of each shape is parsed, and the literals of the others are put in their places, numbers a whole column at once.
-_WORTH_IT = 4  # texts alike
-# Atomic, (?>...): it takes a whole number as the parser does and gives nothing back, or 12 would also match as 1 and 2.
-_NUMBER = "((?>[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?))"
-_PIECE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])({re.sub(r'[(][?]P<[a-z]+>', '(?:', LITERAL)})", re.VERBOSE | re.IGNORECASE | re.DOTALL
-)
-
-
-@dataclass
-class Readings:
-    """The conditions of many subscriptions as columns; nothing is asked where `named` is False."""
-
-    reasons: list[str | None]  # why a text could not be read
-    possible: NDArray[np.bool_]  # it was read, and something can match it
-    named: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    low: dict[str, NDArray[Any]] = field(default_factory=dict)
-    high: dict[str, NDArray[Any]] = field(default_factory=dict)
-    word: dict[str, list[str | None]] = field(default_factory=dict)
-    whole: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-
-    def open(self, name: str, kind: Kind) -> None:
-        """Make room for conditions on an attribute."""
-        if name in self.named:
-            return
-        rows = len(self.reasons)
-        self.named[name] = np.zeros(rows, np.bool_)
-        if kind == "text":
-            self.word[name], self.whole[name] = [None] * rows, np.zeros(rows, np.bool_)
-        elif kind == "real":
-            self.low[name], self.high[name] = np.full(rows, -np.inf), np.full(rows, np.inf)
-        else:
-            self.low[name], self.high[name] = np.full(rows, SMALLEST), np.full(rows, LARGEST)
-
-    def reject(self, row: int, reason: str) -> None:
-        """Say why a subscription cannot be used."""
-        self.reasons[row], self.possible[row] = reason, False
-
-    def put(self, row: int, conditions: Conditions, kinds: Mapping[str, Kind]) -> None:
-        """Write down what one subscription asks."""
-        self.possible[row] = conditions.possible
-        for name, condition in conditions.on.items():
-            self.open(name, kinds[name])
-            self.named[name][row] = True
-            if isinstance(condition, Word):
-                self.word[name][row], self.whole[name][row] = condition
-            else:
-                self.low[name][row], self.high[name][row] = condition
-
-
-def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Readings:
-    """What each of the texts asks; like `read_conditions` for each, and much faster where texts are alike.
-
-    Texts that differ only in their literals are read once; the literals of the others are put in their places.
-    """
-    readings = Readings([None] * len(texts), np.ones(len(texts), np.bool_))
-    alike: dict[tuple[str, ...], list[tuple[int, list[str]]]] = {}
-    like_the_last: re.Pattern[str] | None = None
-    rows: list[tuple[int, list[str]]] = []
-    for row, text in enumerate(texts):
-        if text is None:
-            readings.reject(row, "no text in the column where")
-            continue
-        # Texts of one shape tend to stand together: the pattern of the last one is tried before anything is cut.
-        if like_the_last is not None and (found := like_the_last.fullmatch(text)):
-            rows.append((row, list(found.groups())))
-            continue
-        pieces = _PIECE.split(text)
-        literals = pieces[1::2]
-        rows = alike.setdefault((*pieces[::2], *map(_kind_of, literals)), [])
-        rows.append((row, literals))
-        only_numbers = all(_kind_of(literal) == "number" for literal in literals)
-        like_the_last = re.compile(_NUMBER.join(map(re.escape, pieces[::2]))) if only_numbers else None
-    for rows in alike.values():
-        _read_alike(texts, rows, kinds, readings)
-    return readings
-
-
-def _kind_of(literal: str) -> str:
+def kind_of(literal: str) -> str:
+    """What a literal is: a number, a text or a time."""
     if literal[0] in "'\"":
         return "text"
     return "time" if literal[4:5] == "-" and literal[:4].isdigit() else "number"
-
-
-def _read_alike(
-    texts: Sequence[str | None], rows: list[tuple[int, list[str]]], kinds: Mapping[str, Kind], readings: Readings
-) -> None:
-    """Read texts that are equal but for their literals."""
-    places = _places_of_literals(texts[rows[0][0]] or "", kinds)
-    if places is None or len(rows) < _WORTH_IT:
-        for row, _ in rows:
-            _read_one(texts[row] or "", row, kinds, readings)
-        return
-    # Times, integers and texts one by one: their bounds are exact, beyond what a column of float64 holds.
-    others = [(part, place) for part, place in places if kinds[part.name] != "real"]
-    for row, literals in rows if others else ():
-        parts = [part._replace(bound=part.bound._replace(text=literals[place])) for part, place in others]
-        try:
-            readings.put(row, _together("", parts, kinds), kinds)
-        except BadSubscription:  # once more, for the place of what is wrong
-            _read_one(texts[row] or "", row, kinds, readings)
-    numbers = np.array([row for row, _ in rows])
-    for part, place in places:
-        if kinds[part.name] == "real":
-            bounds = np.array([float(literals[place]) for _, literals in rows])
-            _narrow(readings, part, numbers, bounds)
-            for row in numbers[np.isinf(bounds)].tolist():  # too large: read again, for the message
-                _read_one(texts[row] or "", row, kinds, readings)
-
-
-def _places_of_literals(text: str, kinds: Mapping[str, Kind]) -> list[tuple[Comparison, int]] | None:
-    """The comparisons of a text, each with the number of its literal; None if it has to be read by itself."""
-    try:
-        read_conditions(text, kinds)
-    except BadSubscription:
-        return None
-    parts = comparisons(text, kinds, _VALUES)
-    number_at = {found.start(): number for number, found in enumerate(_PIECE.finditer(text))}
-    places = [number_at.get(part.bound.position) for part in parts]
-    if len(number_at) != len(parts):  # a literal with no comparison of its own, as part of a name: do not guess
-        return None
-    return [(part, place) for part, place in zip(parts, places, strict=True) if place is not None]
-
-
-def _next_after(bounds: NDArray[np.float64], end: float) -> NDArray[np.float64]:
-    """The next numbers towards that end; beyond the largest there is infinity, and that is no accident."""
-    with np.errstate(over="ignore"):
-        return np.nextafter(bounds, end)
-
-
-def _narrow(readings: Readings, part: Comparison, rows: NDArray[np.int64], bounds: NDArray[np.float64]) -> None:
-    """Add the same comparison with another bound for each of the rows; `interval` for arrays."""
-    readings.open(part.name, "real")
-    readings.named[part.name][rows] = True
-    low, high = readings.low[part.name], readings.high[part.name]
-    if part.operator in ("=", ">=", ">"):
-        least = _next_after(bounds, np.inf) if part.operator == ">" else bounds
-        low[rows] = np.maximum(low[rows], least)
-    if part.operator in ("=", "<=", "<"):
-        most = _next_after(bounds, -np.inf) if part.operator == "<" else bounds
-        high[rows] = np.minimum(high[rows], most)
-    readings.possible[rows] &= low[rows] <= high[rows]
-
-
-def _read_one(text: str, row: int, kinds: Mapping[str, Kind], readings: Readings) -> None:
-    try:
-        readings.put(row, read_conditions(text, kinds), kinds)
-    except BadSubscription as error:
-        readings.reject(row, f"{error.message}, at character {error.position + 1}")

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from serai.core.conditions import LARGEST, SMALLEST, Kind, Readings
+from serai.core.conditions import LARGEST, SMALLEST, Kind
+from serai.core.readings import Readings
 
 Numbers = NDArray[np.float64]
 _MOST = float(np.finfo(np.float64).max)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 
-from serai.core.conditions import Kind, Readings
+from serai.core.conditions import Kind
+from serai.core.readings import Readings
 
 MOST_GROUPS = 8
 MOST_BROADCAST = 1_000_000  # listings: some 100 MB on each executor

@@ -20,9 +20,10 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from serai.core.conditions import Kind, Readings
+from serai.core.conditions import Kind
 from serai.core.errors import BadInput, did_you_mean
 from serai.core.jit import announced_compilation
+from serai.core.readings import Readings
 from serai.matching.boxes import Asked, boxes_of, kind_of
 from serai.matching.files import ParquetFiles, Piece, parquet_files
 from serai.matching.index import build_index, expected_work, find_pairs

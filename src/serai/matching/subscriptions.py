@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from serai.core.conditions import LARGEST, SMALLEST, Kind, Readings, Word, both, read_many
+from serai.core.conditions import LARGEST, SMALLEST, Kind, Word, both
 from serai.core.errors import BadInput, did_you_mean
+from serai.core.readings import Readings, read_many
 from serai.matching.boxes import kind_of
 
 REJECTED = pa.schema(
