@@ -168,12 +168,9 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         ],
         kept=list(zip(full.transfers.stored.tolist(), full.transfers.moved.tolist(), strict=True)),
         drops=[
-            Drop(time_s, event, node, DROPS[reason])
-            for time_s, event, node, _, reason, _, _ in rows_of(full.drops)
+            Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, _, reason, _, _ in rows_of(full.drops)
         ],
-        whose=[
-            (addressee, bool(held), after) for _, _, _, addressee, _, held, after in rows_of(full.drops)
-        ],
+        whose=[(addressee, bool(held), after) for _, _, _, addressee, _, held, after in rows_of(full.drops)],
         drops_by_reason=Counter(ledger.drops),
         transmissions=ledger.transmissions.tolist(),
         sent=ledger.sent.tolist(),
