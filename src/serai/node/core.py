@@ -71,6 +71,15 @@ class Queue(NamedTuple):
     state: int  # of the session's machine
 
 
+class KnownSession(NamedTuple):
+    """A session that a client may come back to, or that it holds now."""
+
+    client: str
+    version: int
+    expires_s: float  # inf while it is connected, or for ever
+    will: bytes | None  # as `session_opened` was given it; statement `session.will` takes it away
+
+
 class Node(Protocol):
     """One node: `Node(settings, saved, encode, matches)`, `saved` being what `serai.node.store` found on disk."""
 
@@ -93,6 +102,12 @@ class Node(Protocol):
 
     def unsubscribed(self, client: str, filter: str, now_s: float) -> Effects:
         """It does not any more; outcome "none" if there was no such subscription."""
+
+    def sessions(self) -> Iterable[KnownSession]:
+        """All sessions, connected or not; after a start those with a will were cut off by whatever ended the node."""
+
+    def subscriptions(self, session: str) -> Iterable[Subscription]:
+        """What a session has asked for."""
 
     def outbox(self, session: str) -> Iterable[Queue]:
         """What waits for a session, in the order in which it came."""
