@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from serai.node.words import Effects, Header, ListMessage, Message, Refusal
+from serai.node.words import Effects, Header, KnownSession, ListMessage, Message, Queue, Refusal, Subscription
 from serai.opportunistic.dpsp import Settings as DpspSettings
 from serai.opportunistic.rules import RouterSettings
 
@@ -48,29 +48,6 @@ class NodeSettings:
     log_rows: int = 1_000_000  # 0: no log is kept
 
 
-class Subscription(NamedTuple):
-    """What a session has asked for."""
-
-    id: int  # `n` of its entry in lists
-    session: str
-    filter: str  # as the client wrote it; one per session
-    interest: str  # that spreads: t:FILTER or c:FILTER?CONDITION
-    share: str = ""  # the group of $share/GROUP/FILTER
-    options: int = 0  # the options byte of MQTT 5: bits 0-1 QoS, 2 no local, 3 retain as published, 4-5 retain handling
-    identifier: int = 0  # subscription identifier of MQTT 5
-    since_ms: int = 0
-
-
-class Queue(NamedTuple):
-    """A message in the outbox of a session; its bytes are `store.data(bundle)`."""
-
-    bundle: int  # id of its row
-    qos: int  # at which it is to be delivered
-    flags: int  # 1: retain is set
-    packet: int  # 0: it was not sent yet
-    state: int  # of the session's machine
-
-
 class Node(Protocol):
     """One node: `Node(settings, saved, encode, matches)`, `saved` being what `serai.node.store` found on disk."""
 
@@ -93,6 +70,12 @@ class Node(Protocol):
 
     def unsubscribed(self, client: str, filter: str, now_s: float) -> Effects:
         """It does not any more; outcome "none" if there was no such subscription."""
+
+    def sessions(self) -> Iterable[KnownSession]:
+        """All sessions, connected or not; after a start those with a will were cut off by whatever ended the node."""
+
+    def subscriptions(self, session: str) -> Iterable[Subscription]:
+        """What a session has asked for."""
 
     def outbox(self, session: str) -> Iterable[Queue]:
         """What waits for a session, in the order in which it came."""

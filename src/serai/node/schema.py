@@ -58,6 +58,7 @@ STATEMENTS: Final = {
     "entry": "INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
     "entry.forget": "DELETE FROM entry WHERE subscriber = ? AND n = ?",
     "session": "INSERT OR REPLACE INTO session VALUES(?, ?, ?, ?)",
+    "session.will": "UPDATE session SET will = ? WHERE client = ?",
     "session.forget": "DELETE FROM session WHERE client = ?",
     "outbox": "INSERT INTO outbox VALUES(?, ?, ?, ?, ?, ?)",
     "outbox.state": "UPDATE outbox SET packet = ?, state = ? WHERE session = ? AND bundle = ?",

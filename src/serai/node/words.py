@@ -119,6 +119,41 @@ class ListMessage(NamedTuple):
     seen: AllSeen | BloomSeen | JournalSeen
 
 
+# ---- sessions of applications
+
+
+class Subscription(NamedTuple):
+    """What a session has asked for."""
+
+    id: int  # `n` of its entry in lists
+    session: str
+    filter: str  # as the client wrote it; one per session
+    interest: str  # that spreads: t:FILTER or c:FILTER?CONDITION
+    share: str = ""  # the group of $share/GROUP/FILTER
+    options: int = 0  # the options byte of MQTT 5: bits 0-1 QoS, 2 no local, 3 retain as published, 4-5 retain handling
+    identifier: int = 0  # subscription identifier of MQTT 5
+    since_ms: int = 0
+
+
+class Queue(NamedTuple):
+    """A message in the outbox of a session; its bytes are `store.data(bundle)`."""
+
+    bundle: int  # id of its row
+    qos: int  # at which it is to be delivered
+    flags: int  # 1: retain is set
+    packet: int  # 0: it was not sent yet
+    state: int  # of the session's machine
+
+
+class KnownSession(NamedTuple):
+    """A session that a client may come back to, or that it holds now."""
+
+    client: str
+    version: int
+    expires_s: float  # inf while it is connected, or for ever
+    will: bytes | None  # as `session_opened` was given it; statement `session.will` takes it away
+
+
 # ---- effects
 
 
