@@ -39,7 +39,7 @@ def plan(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the cheapest deployment that meets your goals, on Spark."""
+    """Find the cheapest deployment that meets your goals."""
     from serai.planning.deployments import plan_search
     from serai.planning.search import find_deployment
     from serai.report.plan import write_plan_report
