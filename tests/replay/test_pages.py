@@ -289,11 +289,16 @@ def test_who_wants_no_motion_gets_none(browser: Any, folder: Path) -> None:
 
 
 CONTRAST = """
-const lum = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map((v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-                     return .2126 * r + .7152 * g + .0722 * b; };
-const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-return [...document.querySelectorAll("h1, h1 *, p, p *, button, label, legend, span, h2, text")].filter((e) => e.textContent.trim() && e.offsetParent !== null).map((e) => {
-  const style = getComputedStyle(e), a = lum(e.tagName === "text" ? style.fill : style.color), b = lum(ground(e));
+const part = (v) => v / 255 <= .03928 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4;
+const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(part); return .2126 * r + .7152 * g + .0722 * b; };
+const ground = (e) => {
+  for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; }
+  return "rgb(255, 255, 255)";
+};
+const seen = (e) => e.textContent.trim() && e.offsetParent !== null;
+const all = "h1, h1 *, p, p *, button, label, legend, span, h2, text";
+return [...document.querySelectorAll(all)].filter(seen).map((e) => {
+  const style = getComputedStyle(e), a = light(e.tagName === "text" ? style.fill : style.color), b = light(ground(e));
   return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.tagName + " " + e.textContent.slice(0, 30)];
 }).filter(([ratio]) => ratio < 4.5);
 """

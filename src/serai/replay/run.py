@@ -56,7 +56,7 @@ def page_of(run: SimulatedRun, source: str = "run") -> tuple[str, bool]:
 def again_with_full_log(run: SimulatedRun, source: str) -> SimulatedRun:
     """The same run with its full log; refused if this version of serai gives another one."""
     options = {"full_log": True} | ({"until_death": True} if _died(run) else {})
-    whole: SimulatedRun = simulate(run.scenario, seed=run.seed, **options)
+    whole = simulate(run.scenario, None, run.seed, **options)
     different = [
         name for name, table in run.tables.items() if not whole.tables[name].equals(table, check_metadata=False)
     ]
