@@ -14,7 +14,8 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from serai.core.conditions import Conditions, Kind, kinds_by_use, read_conditions, wanted
+from serai.core.conditions import VALUES, Conditions, Kind, kinds_by_use, read_conditions, wanted
+from serai.core.content import comparisons
 from serai.core.errors import BadInput
 
 LONGEST_TOPIC: Final = 1024
@@ -163,6 +164,7 @@ def interest(filter: str, where: str = "") -> Interest:
         return Interest(filter)
     if len(where.encode()) > LONGEST_TOPIC:
         raise BadInput(f"a condition of {len(where.encode())} bytes; at most {LONGEST_TOPIC}")
+    comparisons(where, None, VALUES)  # for a message about the text itself
     kinds = kinds_by_use([where])
     return Interest(filter, where, kinds, read_conditions(where, kinds))
 
