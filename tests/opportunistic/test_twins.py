@@ -89,6 +89,7 @@ MEDIA = st.builds(
     step_s=st.sampled_from([0.0, 0.0, 1.0, 2.5]),
     key=st.integers(0, 1 << 40),
     full_log=st.just(True),
+    keep_own=st.sampled_from([0, 0, 1, 2]),
 )
 
 SHARED = {
@@ -97,6 +98,7 @@ SHARED = {
     "wanted_first": st.booleans(),
     "consume": st.booleans(),
     "skip_late": st.booleans(),
+    "announce": st.sampled_from(["repeat", "repeat", "change"]),
     "repeat": st.sampled_from(["3 s", "7.3 s", "60 s"]),
     "header_bytes": st.sampled_from([0, 32]),
     "entry_bytes": st.sampled_from([0, 40]),
@@ -148,7 +150,9 @@ def test_a_bundle_of_32_bits_has_a_bit_of_62() -> None:
 @given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
 def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: Any) -> None:
     world = worlds_from(seed, fewest=65, most=140)
-    assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium, world)
+    fast = simulate(world, medium, chosen)
+    assert_same(fast, run_slowly(world, medium, chosen), medium, world)
+    assert_same(fast, run_routers(world, medium, chosen), medium, world)
 
 
 def assert_same(fast: Outcome, slow: Result, medium: Medium, world: ContactWorld) -> None:
@@ -178,7 +182,7 @@ def stores_by_the_log(fast: Outcome, world: ContactWorld, duration_s: float) -> 
     """What each node's store holds after each change that the full log tells of, in order of time."""
     size, unborn = world.bundles.size_bytes, {row.bundle for row in fast.drop_log if not row.held}
     born = zip(world.bundles.created_s, world.bundles.source, strict=True)
-    changes = [(t, node, size[b]) for b, (t, node) in enumerate(born) if b not in unborn and t < duration_s]
+    changes = [(t, node, size[b]) for b, (t, node) in enumerate(born) if b not in unborn and t <= duration_s]
     for row in fast.transfer_log:
         changes += [(row.end_s, row.receiver, size[row.bundle])] if row.stored else []
         changes += [(row.end_s, row.sender, -size[row.bundle])] if row.moved else []
