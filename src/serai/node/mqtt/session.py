@@ -273,7 +273,8 @@ class Session:
     # -- subscriptions
 
     def _subscribed(self, packet: Subscribe, now_s: float) -> Effects:
-        where = " and ".join(value for name, value in packet.properties.get("user_property", ()) if name == "where")
+        said = [value for name, value in packet.properties.get("user_property", ()) if name == "where"]
+        where = " and ".join(f"({one})" for one in said) if len(said) > 1 else "".join(said)
         (identifier,) = packet.properties.get("subscription_identifier", (0,))
         parts, reasons, problems = [], [], []
         for wish in packet.wishes:
