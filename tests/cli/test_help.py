@@ -16,6 +16,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report", "replay"),
         *("Plan and prepare:", "plan", "scenario"),
         *("Data pipeline:", "match", "stream", "collect"),
+        *("Live nodes:", "node"),
         *("Housekeeping:", "protocols", "doctor", "version", "help"),
     ]
 
@@ -39,6 +40,10 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "match --help",
         "stream --help",
         "collect --help",
+        "node --help",
+        "node init --help",
+        "node network --help",
+        "node enrol --help",
         "protocols --help",
         "doctor --help",
         "protocols",

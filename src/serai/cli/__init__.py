@@ -17,7 +17,8 @@ from typer.core import TyperGroup
 
 from serai import __version__
 from serai.cli.housekeeping import doctor, protocols, show_help, version
-from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
+from serai.cli.node import nodes
+from serai.cli.options import HOUSEKEEPING, LIVE, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
 from serai.cli.plan import plan
@@ -54,6 +55,7 @@ _COMMANDS = {
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN | {"add_completion": True})
 app.add_typer(scenarios, name="scenario", rich_help_panel=PLAN)
+app.add_typer(nodes, name="node", rich_help_panel=LIVE)
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
