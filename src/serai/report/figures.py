@@ -28,6 +28,8 @@ class Picture:
     svg: str
     alt: str
     caption: str
+    inline: bool = False
+    """Whether it is made for any ground, light or dark, and may stand in a page as it is."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
     taken = [name for name in protocols if name in _KNOWN]
     free = [mark for index, mark in enumerate(_MARKS) if index not in [_KNOWN[name] for name in taken]]
     return free[others.index(protocol) % len(free)]
+
+
+def colour_of(protocol: str, protocols: Sequence[str]) -> str:
+    """The colour of a protocol in hand-made pictures, by the name that `serai.log.svg` gives it."""
+    return f"p{_MARKS.index(mark_of(protocol, protocols))}"
 
 
 @dataclass(frozen=True)
