@@ -72,9 +72,12 @@ class Drawing:
         self._parts: list[str] = []
 
     def add(self, element: str, content: str = "", **attributes: Any) -> None:
-        """Any element; underscores in names of attributes stand for hyphens."""
+        """Any element with a text in it; underscores in names of attributes stand for hyphens."""
+        self._put(element, escape(content), attributes)
+
+    def _put(self, element: str, inside: str, attributes: dict[str, Any]) -> None:
         said = "".join(f' {name.rstrip("_").replace("_", "-")}="{_said(value)}"' for name, value in attributes.items())
-        self._parts.append(f"<{element}{said}>{escape(content)}</{element}>" if content else f"<{element}{said}/>")
+        self._parts.append(f"<{element}{said}>{inside}</{element}>" if inside else f"<{element}{said}/>")
 
     def text(self, x: float, y: float, words: str, **attributes: Any) -> None:
         """Words that begin, or end (`text_anchor`), at a point."""
@@ -87,12 +90,8 @@ class Drawing:
 
     def circle(self, x: float, y: float, r: float, title: str = "", **attributes: Any) -> None:
         """A disc, which says its title to a pointer that rests on it."""
-        if not title:
-            self.add("circle", cx=x, cy=y, r=r, **attributes)
-            return
-        said = "".join(f' {name.replace("_", "-")}="{_said(value)}"' for name, value in attributes.items())
-        inside = f"<title>{escape(title)}</title>"
-        self._parts.append(f'<circle cx="{_said(x)}" cy="{_said(y)}" r="{_said(r)}"{said}>{inside}</circle>')
+        inside = f"<title>{escape(title)}</title>" if title else ""
+        self._put("circle", inside, {"cx": x, "cy": y, "r": r} | attributes)
 
     def svg(self, label: str) -> str:
         """The whole picture; `label` is what it shows, for who cannot see it."""

@@ -6,14 +6,13 @@ and dashes.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
-
-from serai.log.picture import as_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +76,17 @@ _STYLE: Final[dict[str, Any]] = {
     "lines.markersize": 5,
 }
 _SIZE_INCHES: Final = (3.7, 2.8)
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as the text of an SVG element; the same figure gives the same text."""
+    import matplotlib as mpl
+
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "serai", "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
 
 
 def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:

@@ -10,7 +10,6 @@ from serai.field.log import FieldRun
 from serai.kinds import kind_of_run
 from serai.lab import delay_cdf, read_run
 from serai.log.metrics import Metrics, declared
-from serai.log.picture import as_svg
 from serai.log.run import Run, SimulatedRun
 from serai.report.figures import Picture, Series, colour_of, mark_of, steps
 from serai.report.maps import field_map
@@ -71,7 +70,7 @@ def metrics_table(metrics: Metrics, headlines: tuple[str, ...] = ()) -> Table:
 
 def _picture(run: Run) -> Picture:
     caption = "Where nodes stand and go. The colour of a publisher: the share of its events that a subscriber got."
-    return Picture("run", as_svg(run.plot()), f"{caption} {run!r}.", caption)
+    return Picture("run", run.plot().svg, f"{caption} {run!r}.", caption, inline=True)
 
 
 def _delays(run: SimulatedRun) -> Section:
