@@ -95,7 +95,7 @@ def scenario_of(scenario: str | Path | Scenario, protocol: str | None = None) ->
     """What a name, a file or a scenario stands for, under another protocol if given."""
     if not isinstance(scenario, Scenario):
         return load_scenario(scenario, protocol=protocol)
-    return scenario if protocol is None else scenario.with_protocol(protocol)
+    return scenario if protocol is None else scenario.with_protocol(CATALOGUE.known(protocol))
 
 
 @overload
