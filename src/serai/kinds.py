@@ -145,7 +145,6 @@ AnyKind = Kind[Any, Any, Any]
 KINDS: dict[str, AnyKind] = {kind.name: kind for kind in (FIELD, OVERLAY, OPPORTUNISTIC)}
 
 
-
 def own_protocol(file: Path, wanted: str | None) -> tuple[Protocol, type[Scenario]]:
     """A protocol of the user's, from a file, and the kind of scenario that it runs on."""
     from serai.opportunistic.kit.loading import load_own
@@ -155,6 +154,12 @@ def own_protocol(file: Path, wanted: str | None) -> tuple[Protocol, type[Scenari
 
 CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()], own_protocol)
 PROTOCOLS = CATALOGUE.protocols
+
+
+def kernels_of(scenario: Scenario) -> str:
+    """The name that a scenario's compiled kernels go by: protocols of the user's have none of their own."""
+    name: str = scenario.protocol.name
+    return "own protocols" if PROTOCOLS[name].adopted else name
 
 
 def kind_of(scenario: Scenario) -> AnyKind:

@@ -11,7 +11,6 @@ from serai.core.errors import BadInput, did_you_mean
 from serai.scenario.protocol import Protocol
 from serai.scenario.section import DEFAULT_PROTOCOL, Scenario
 
-
 OwnProtocol = Callable[[Path, str | None], tuple[Protocol, type[Scenario]]]
 _OWN = re.compile(r"(?P<file>.+\.py)(?::(?P<cls>[A-Za-z_]\w*))?")
 
@@ -28,10 +27,15 @@ class Catalogue:
             name: protocol for kind in scenarios for name, protocol in kind.PROTOCOLS.items()
         }
 
-    def known(self, name: str, folder: Path = Path()) -> str:  # noqa: B008 - a path never changes
+    def known(self, name: str, folder: Path = Path()) -> str:
         """The name of a protocol; of `mine.py` or `mine.py:Class`, seen from a folder, that of the class in it."""
         found = _OWN.fullmatch(name)
         return self.adopt((folder / found["file"]).absolute(), found["cls"]) if found else name
+
+    @staticmethod
+    def is_file(name: str) -> bool:
+        """Whether a protocol is named by its file."""
+        return _OWN.fullmatch(name) is not None
 
     def adopt(self, file: Path, wanted: str | None) -> str:
         """Know the protocol of a file of the user's from now on; its name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,57 +40,83 @@ class Answers(NamedTuple):
         return cls(*(getattr(router, name) is not getattr(Router, name) for name in cls._fields))
 
 
-def choose(link: Link, rules: RouterRules, answers: Answers, key: int, now_s: float, wanted_only: bool) -> Copy | None:
+class Choosing(NamedTuple):
+    """What choices depend on besides the link."""
+
+    rules: RouterRules
+    answers: Answers
+    on_channel: dict[int, int]
+    """The bundles born on each channel, as bits."""
+
+
+def choose(link: Link, how: Choosing, key: int, now_s: float, wanted_only: bool) -> Copy | None:
     """The copy that the sender sends next, or None."""
+    rules, carries = how.rules, link.receiver.carries
     bits = link.sender.stored & ~link.known
     if rules.seen == LIVE and rules.leaves_out_seen:
         bits &= ~link.receiver.seen
     if not bits:
         return None
-    key_of_link = link_key(key, link.sender.number, link.receiver.number)
-    selective = wanted_only or rules.wanted_first or rules.skip_late or not link.receiver.carries
-    if not selective and not any(answers):
-        return link.sender.store[_first_by_rank(bits, rules, key_of_link)]
-    best: Copy | None = None
-    best_wanted, best_worth, best_rank = False, None, 0
+    if wanted_only or rules.wanted_first or not carries:
+        wanted = _wanted(link, bits, how)
+        if wanted_only or not carries:
+            return _best(link, wanted, how, key, now_s)
+        # Bundles that the neighbour wants go before all others.
+        return _best(link, wanted, how, key, now_s) or _best(link, bits & ~wanted, how, key, now_s)
+    return _best(link, bits, how, key, now_s)
+
+
+def _wanted(link: Link, bits: int, how: Choosing) -> int:
+    """Those that the receiver wants itself."""
+    if how.answers.wanted:
+        store, router, wanted = link.sender.store, link.sender.router, 0
+        for id in bits_of(bits):
+            answer = router.wanted(store[id], link.peer)
+            if type(answer) is not bool:
+                raise Mistake("wanted", f"answers {answer!r}, not True or False")
+            wanted |= answer << id
+        return wanted
+    if link.peer.live is not None:
+        return bits & link.receiver.asked
+    asked = 0
+    for channel in link.peer.channels:
+        asked |= how.on_channel.get(channel, 0)
+    return bits & asked
+
+
+def _best(link: Link, bits: int, how: Choosing, key: int, now_s: float) -> Copy | None:
+    """The one that goes first of these: looked at in order of creation, each that beats the best so far is it."""
+    rules, answers, store = how.rules, how.answers, link.sender.store
+    if not bits:
+        return None
+    key = link_key(key, link.sender.number, link.receiver.number)
+    if not (answers.offers or answers.priority or answers.before or rules.skip_late):
+        return store[_first_by_rank(bits, rules, key)]
     peer, router = link.peer, link.sender.router
+    best: Copy | None = None
+    best_worth: tuple[float, ...] = ()
+    best_rank = 0
     for id in bits_of(bits):
-        copy = link.sender.store[id]
-        wanted = _wanted(router, copy, peer, answers) if selective else False
-        if (not wanted and (wanted_only or not link.receiver.carries)) or not _is_offered(
-            router, copy, peer, rules, answers, now_s
-        ):
+        copy = store[id]
+        if not _is_offered(router, copy, peer, how, now_s):
             continue
-        rank, worth = tie_rank(rules.order, key_of_link, id), None
-        if answers.priority:
-            worth = _worth(router.priority(copy, peer, now_s))
+        rank = tie_rank(rules.order, key, id)
+        worth = _worth(router.priority(copy, peer, now_s)) if answers.priority else ()
         if best is not None:
-            if rules.wanted_first and wanted != best_wanted:
-                if best_wanted:
-                    continue
+            if answers.before:
+                says = _number(router.before(copy, best, peer))
             else:
-                says = _compared(router, copy, best, worth, best_worth, peer, answers)
-                if says < 0 or (says == 0 and rank >= best_rank):
-                    continue
-        best, best_wanted, best_worth, best_rank = copy, wanted, worth, rank
+                says = (worth > best_worth) - (worth < best_worth)
+            if says < 0 or (says == 0 and rank >= best_rank):
+                continue
+        best, best_worth, best_rank = copy, worth, rank
     return best
 
 
-def _wanted(router: Router, copy: Copy, peer: Peer, answers: Answers) -> bool:
-    if not answers.wanted:
-        return peer.wants(copy)
-    answer = router.wanted(copy, peer)
-    if type(answer) is not bool:
-        raise Mistake("wanted", f"answers {answer!r}, not True or False")
-    return answer
-
-
-def _is_offered(
-    router: Router, copy: Copy, peer: Peer, rules: RouterRules, answers: Answers, now_s: float
-) -> bool:
-    if rules.skip_late and is_expired(now_s + transfer_s(copy.size_bytes, peer.rate_bps), copy.expires_s):
+def _is_offered(router: Router, copy: Copy, peer: Peer, how: Choosing, now_s: float) -> bool:
+    if how.rules.skip_late and is_expired(now_s + transfer_s(copy.size_bytes, peer.rate_bps), copy.expires_s):
         return False
-    if not answers.offers:
+    if not how.answers.offers:
         return True
     answer = router.offers(copy, peer, now_s)
     if type(answer) is not bool:
@@ -100,22 +125,17 @@ def _is_offered(
 
 
 def _worth(answer: Any) -> tuple[float, ...]:
-    worth = answer if type(answer) is tuple else (answer,)
+    worth: tuple[float, ...] = answer if type(answer) is tuple else (answer,)
     for number in worth:
-        if type(number) not in (int, float, bool) or math.isnan(number):
+        if type(number) not in (int, float, bool) or number != number:
             raise Mistake("priority", f"answers {answer!r}, not a number or a tuple of numbers")
     return worth
 
 
-def _compared(
-    router: Router, copy: Copy, best: Copy, worth: Any, best_worth: Any, peer: Peer, answers: Answers
-) -> float:
-    if answers.before:
-        says = router.before(copy, best, peer)
-        if type(says) not in (int, float, bool) or math.isnan(says):
-            raise Mistake("before", f"answers {says!r}, not a number")
-        return says
-    return 0 if worth == best_worth else 1 if worth > best_worth else -1
+def _number(answer: Any) -> float:
+    if type(answer) not in (int, float, bool) or answer != answer:
+        raise Mistake("before", f"answers {answer!r}, not a number")
+    return float(answer)
 
 
 # ---- where nothing but the order decides
@@ -132,10 +152,15 @@ def _first_by_rank(bits: int, rules: RouterRules, key: int) -> int:
     window = bits >> first
     octets = np.frombuffer(window.to_bytes((window.bit_length() + 7) // 8, "little"), np.uint8)
     ids = np.flatnonzero(np.unpackbits(octets, bitorder="little")).astype(np.uint64) + np.uint64(first)
-    return int(ids[np.argmin(_mixed(np.uint64(key) ^ _mixed(ids + np.uint64(1))))])
+    return int(ids[np.argmin(keys_in_slot(key, mixed(ids + np.uint64(1))))])
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def keys_in_slot(key: int, mixed_numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`serai.core.order.key_in_slot` of many, whose numbers plus 1 were mixed before."""
+    return mixed(np.uint64(key) ^ mixed_numbers)
+
+
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """`serai.core.order.mix`, of many numbers below 2**32 at once."""
     low = np.uint64(0xFFFFFFFF)
     h = numbers ^ (numbers >> np.uint64(16))

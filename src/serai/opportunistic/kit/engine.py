@@ -7,43 +7,31 @@ node has is a whole number of any length with one bit per bundle, so that a queu
 from __future__ import annotations
 
 import heapq
-import math
 from typing import Any
+
+import numpy as np
 
 from serai.core.order import key_in_slot
 from serai.opportunistic.engine.setup import contacts_that_count, order_of
 from serai.opportunistic.engine.state import Medium, Outcome
-from serai.opportunistic.kit.choosing import Answers, choose
-from serai.opportunistic.kit.content import FREE_BYTES, encoded_bytes, frozen
-from serai.opportunistic.kit.lists import ListMessage, write_list
-from serai.opportunistic.kit.log import Log
-from serai.opportunistic.kit.mistakes import Mistake
-from serai.opportunistic.kit.nodes import IDLE, Link, Node, Sending, usual_victim
-from serai.opportunistic.kit.router import Copy, Peer, Router, put
-from serai.opportunistic.rules import RouterRules, instant_key, is_expired, sent_bytes, transfer_s
+from serai.opportunistic.kit.choosing import keys_in_slot, mixed
+from serai.opportunistic.kit.exchange import Exchange
+from serai.opportunistic.kit.nodes import IDLE, Link, Node
+from serai.opportunistic.kit.router import Copy, Peer, Router
+from serai.opportunistic.rules import RouterRules, instant_key, is_expired
 from serai.opportunistic.world import ContactWorld, check
 
 
-class Network:
-    """All nodes of a run, and what happens to them."""
+class Network(Exchange):
+    """A run: what happens, in its order."""
 
     def __init__(self, world: ContactWorld, medium: Medium, router: type[Router], settings: Any, rules: RouterRules):
         check(world)
-        self.world, self.medium, self.router = world, medium, router
-        self.answers = Answers.of(router)
-        self.evicts = router.evict is not Router.evict
-        self.attaches = router.attach is not Router.attach
-        self.now_s, self.key, self.at_node = 0.0, 0, 0
-        self.rules = rules
-        self.nodes = [self._node(number, settings) for number in range(world.nodes)]
-        self.log = Log(world, medium)
-        self.alive = 0
-        self.heap: list[tuple[float, int, int, int, Link]] = []
-        self.pushed = 0
-        self.line: list[Node] = []
+        super().__init__(world, medium, router, settings, rules)
+        self.mixed_numbers = mixed(np.arange(1, world.nodes + 1, dtype=np.uint64))
+        self.asking: dict[int, dict[Node, None]] = {}  # who wants what is on a channel
         self.tick = self.periods = self.up = self.born = self.over = self.began = self.ended = 0
         self.contacts = contacts_that_count(world.contacts, medium)
-        self.links: list[Link] = []  # those from a to b of open contacts
         self.down: list[tuple[float, int, Link]] = []  # when contacts end, a heap
         expires_s = world.bundles.created_s + world.bundles.lifetime_s
         self.expires_s = expires_s.tolist()
@@ -53,26 +41,13 @@ class Network:
         self.by_end = order_of(world.subscriptions.to_s).tolist()
         self.noticed = [False] * len(self.to_s)
 
-    def _node(self, number: int, settings: Any) -> Node:
-        router = object.__new__(self.router)
-        for name, value in settings.items():
-            setattr(router, name, value)
-        node = Node(number, router, bool(self.world.carries[number]))
-        node.introduce(self.medium.key, self.medium.capacity_bytes, lambda id, node=node: self.discard(node, id))
-        return node
-
-    def at(self) -> str:
-        """Where and when: for messages."""
-        return f"node {self.at_node}, t = {self.now_s:.1f} s"
-
-    # ---- time
-
     def run(self) -> Outcome:
         """From the first instant to the last."""
         for node in self.nodes:
             self.at_node = node.number
             node.router.start()
             self.rules = self.rules._replace(leaves_out_seen=bool(node.router.leaves_out_seen))
+        self.choosing = self.choosing._replace(rules=self.rules)
         ticks = self.medium.step_s > 0
         while True:
             birth_only = self.go_to_next_instant()
@@ -89,7 +64,7 @@ class Network:
             if not birth_only:
                 self.begin_contacts()
             self.call_periodic()
-            self.take_turns(self.nodes if ticks else self.line)
+            self.take_turns(ticks)
         self.now_s = self.medium.duration_s
         for node in self.nodes:
             for link in node.links.values():
@@ -129,13 +104,6 @@ class Network:
         self.now_s = min(times)
         return False
 
-    def schedule(self, link: Link, when_s: float) -> None:
-        """Something is due on the link at `when_s`, or (IDLE) nothing is."""
-        link.when_s = when_s
-        if when_s != IDLE:
-            self.pushed += 1
-            heapq.heappush(self.heap, (when_s, link.sender.number, link.receiver.number, self.pushed, link))
-
     def finish_what_is_due(self) -> None:
         """Transfers that end now have arrived; senders of lists that are due now may send them."""
         while self.heap and self.heap[0][0] <= self.now_s:
@@ -158,14 +126,6 @@ class Network:
             for node in self.nodes:
                 self.call(node, "periodic", self.now_s)
                 self.stir(node)
-
-    def call(self, node: Node, method: str, *arguments: Any) -> None:
-        """Call a method of a router that may change its mind about everything."""
-        self.at_node = node.number
-        getattr(node.router, method)(*arguments)
-        node.version += 1
-
-    # ---- contacts
 
     def end_contacts(self) -> None:
         """Contacts that end now are over, and what was under way in them is broken."""
@@ -207,8 +167,6 @@ class Network:
         peer = Peer(receiver.number, self.now_s, receiver.carries, self.medium.rate_bps, live)
         return Link(sender, receiver, peer, self.now_s, down_s)
 
-    # ---- bundles and subscriptions
-
     def expire(self) -> None:
         """Bundles whose lifetime is over leave all stores."""
         while self.over < len(self.by_expiry) and is_expired(self.now_s, self.expires_s[self.by_expiry[self.over]]):
@@ -222,25 +180,6 @@ class Network:
                 if copy is not None:
                     self.drop(node, copy, "expired")
 
-    def drop(self, node: Node, copy: Copy, reason: str) -> None:
-        """A node loses a copy."""
-        node.remove(copy, self.now_s)
-        self.log.drop(self.now_s, copy.id, node.number, reason, held=True)
-        self.call(node, "dropped", copy, reason, self.now_s)
-
-    def discard(self, node: Node, id: int) -> bool:
-        """A router lets go of a copy: within `sent` it has moved on, at other times that counts as evicted."""
-        copy, moves = node.store.get(id), self.moving == (node.number, id)
-        if copy is None or (node.is_sending(id) and not moves):
-            return False
-        node.remove(copy, self.now_s)
-        if not moves:
-            self.log.drop(self.now_s, id, node.number, "evicted", held=True)
-        return True
-
-    moving: tuple[int, int] | None = None
-    """The node and the bundle whose transfer has just ended."""
-
     def change_subscriptions(self) -> None:
         """Subscriptions that begin now, then those that end."""
         rows = self.world.subscriptions
@@ -250,11 +189,11 @@ class Network:
             node, channel = self.nodes[rows.node[number]], int(rows.channel[number])
             if self.to_s[number] <= self.from_s[number]:
                 continue
-            node.wants[channel] = node.wants.get(channel, 0) + 1
+            self.want(node, channel, +1)
             self.noticed[number] = self.now_s < self.to_s[number]
             if self.noticed[number]:
                 node.open[number] = (channel, self.from_s[number])
-                for id, copy in sorted(node.store.items()):
+                for _, copy in sorted(node.store.items()):
                     if copy.channel == channel:
                         self.log.deliver(self.now_s, node, copy)
                 self.subscriptions_changed(node)
@@ -267,12 +206,22 @@ class Network:
             if self.to_s[number] <= self.from_s[number]:
                 continue
             node, channel = self.nodes[rows.node[number]], int(rows.channel[number])
-            node.wants[channel] -= 1
-            if not node.wants[channel]:
-                del node.wants[channel]
+            self.want(node, channel, -1)
             node.open.pop(number, None)
             if self.noticed[number]:
                 self.subscriptions_changed(node)
+
+    def want(self, node: Node, channel: int, change: int) -> None:
+        """A node has one subscription more or less to a channel."""
+        count = node.wants.get(channel, 0) + change
+        on_channel = self.choosing.on_channel.get(channel, 0)
+        if count:
+            node.wants[channel] = count
+            node.asked |= on_channel
+            self.asking.setdefault(channel, {})[node] = None
+        else:
+            del node.wants[channel], self.asking[channel][node]
+            node.asked &= ~on_channel
 
     def subscriptions_changed(self, node: Node) -> None:
         """Neighbours may see it live; with `announce = "change"` lists are due."""
@@ -297,214 +246,60 @@ class Network:
                 continue
             node.seen |= 1 << id
             self.alive |= 1 << id
-            copy = Copy(id, node.number, int(rows.channel[id]), float(rows.created_s[id]), self.expires_s[id], size)
+            channel = int(rows.channel[id])
+            self.choosing.on_channel[channel] = self.choosing.on_channel.get(channel, 0) | 1 << id
+            for asking in self.asking.get(channel, ()):
+                asking.asked |= 1 << id
+            copy = Copy(id, node.number, channel, float(rows.created_s[id]), self.expires_s[id], size)
             self.call(node, "created", copy, self.now_s)
             node.put(copy, self.now_s)
             self.stir(node)
             if self.medium.single and self.rules.wanted_first:
                 self.stir_neighbours(node)  # they may ask for it before it is offered
 
-    def make_room(self, node: Node, size_bytes: int) -> bool:
-        """Whether a bundle of this size fits into the store, after others have left if need be."""
-        capacity = self.medium.capacity_bytes
-        if size_bytes > capacity:
-            return False
-        while node.used_bytes + size_bytes > capacity:
-            copies = node.may_leave(self.medium.keep_own)
-            victim = usual_victim(copies, self.medium)
-            if self.evicts:
-                self.at_node = node.number
-                victim = node.router.evict(copies, self.now_s) if copies else None
-                if victim is not None and not any(victim is copy for copy in copies):
-                    raise Mistake("evict", f"answers {victim!r}, which is none of the copies it was given")
-            if victim is None:
-                return False
-            self.drop(node, victim, "evicted")
-        return True
-
-    # ---- turns
-
-    def stir(self, node: Node) -> None:
-        """Put a node in line for a turn at this instant."""
-        if not node.stirred and node.links:
-            node.stirred = True
-            self.line.append(node)
-
-    def stir_neighbours(self, node: Node) -> None:
-        """Put all whom a node is in contact with in line."""
-        for link in node.links.values():
-            self.stir(link.receiver)
-
-    def take_turns(self, nodes: list[Node]) -> None:
-        """All in line take their turn, in an order drawn for the instant."""
-        key = self.key
-        in_line = sorted(
-            (node for node in nodes if node.links), key=lambda node: (key_in_slot(key, node.number), node.number)
-        )
-        for node in in_line:
+    def take_turns(self, ticks: bool) -> None:
+        """All in line take their turn, in an order drawn for the instant; at a tick, all who are in contact."""
+        for node in self._in_order(ticks):
             self.at_node = node.number
-            if self.medium.step_s > 0:
+            if ticks and node.busy:
                 for link in list(node.links.values()):
                     if link.message is not None and link.end_s <= self.now_s:
                         self.finish(link)
-            if self.medium.single:
-                self.do_one_thing(node)
-            else:
+            if not self.medium.single:
                 for link in node.links.values():
                     if link.message is None:
                         self.begin_list(link)
                     if link.message is None:
                         self.begin_bundle(link)
+            elif not node.busy:
+                self.do_one_thing(node)
         for node in self.line:
             node.stirred = False
         self.line.clear()
 
+    def _in_order(self, ticks: bool) -> list[Node]:
+        if ticks:
+            order = np.argsort(keys_in_slot(self.key, self.mixed_numbers), kind="stable")
+            return [node for number in order.tolist() if (node := self.nodes[number]).links]
+        return sorted(self.line, key=lambda node: (key_in_slot(self.key, node.number), node.number))
+
     def do_one_thing(self, node: Node) -> None:
         """A node that does one thing at a time: lists; what a neighbour wants; what one has for it; anything."""
-        wanted = self.rules.wanted_first
-        rounds = [0] * self.rules.lists + [1, 2] * wanted + [3]
-        for this_round in rounds:
-            for own in node.links.values():
+        free = [link for link in node.links.values() if not link.receiver.busy]
+        if self.rules.lists:
+            for link in free:
+                self.begin_list(link)
                 if node.busy:
                     return
-                link = own.back if this_round == 2 else own
-                if link.sender.busy or link.receiver.busy:
-                    continue
-                if this_round == 0:
-                    self.begin_list(link)
-                else:
-                    self.begin_bundle(link, wanted_only=this_round < 3)
-
-    def begin_list(self, link: Link) -> None:
-        """Send the sender's list, if there are lists and one is due."""
-        if not self.rules.lists or link.due_s > self.now_s:
-            return
-        link.due_s = self.now_s + self.rules.repeat_s
-        self.at_node = link.sender.number
-        message = write_list(link, self.rules, self.alive, self.key, self.now_s)
-        link.sender.version += 1
-        self.begin(link, message, message.size_bytes)
-
-    def begin_bundle(self, link: Link, wanted_only: bool = False) -> None:
-        """Send the best bundle there is for the receiver, if the sender knows enough of it."""
-        sender = link.sender
-        if link.tried == sender.version or (self.rules.lists and not link.lists):
-            return
-        self.at_node = sender.number
-        copy = choose(link, self.rules, self.answers, self.key, self.now_s, wanted_only)
-        if copy is None:
-            if not wanted_only:
-                link.tried = sender.version  # nothing to offer until something changes
-            return
-        attached, extra = None, 0
-        if self.attaches:
-            attached = frozen(sender.router.attach(copy, link.peer, self.now_s))
-            sender.version += 1
-            extra = max(encoded_bytes(attached) - FREE_BYTES, 0)
-        self.begin(link, Sending(copy, attached), copy.size_bytes + extra)
-
-    def begin(self, link: Link, message: ListMessage | Sending, size_bytes: int) -> None:
-        """The sender begins to send."""
-        link.message, link.bytes, link.start_s = message, size_bytes, self.now_s
-        link.end_s = self.now_s + transfer_s(size_bytes, self.medium.rate_bps)
-        link.sender.busy += 1
-        link.receiver.busy += 1
-        if self.medium.step_s == 0:
-            self.schedule(link, link.end_s)
-
-    # ---- transfers that end
-
-    def release(self, link: Link) -> None:
-        """The link carries nothing any more; those who may have waited for that are stirred."""
-        link.message = None
-        link.sender.busy -= 1
-        link.receiver.busy -= 1
-        if self.medium.step_s == 0:
-            self.schedule(link, link.due_s if self.rules.lists and link.due_s > self.now_s else IDLE)
-            self.stir(link.sender)
-            self.stir(link.receiver)
-            if self.medium.single:
-                self.stir_neighbours(link.sender)
-                self.stir_neighbours(link.receiver)
-
-    def give_up(self, link: Link, outcome: str) -> None:
-        """What the link carries does not arrive."""
-        message = link.message
-        sent = sent_bytes(link.bytes, self.medium.rate_bps, self.now_s - link.start_s)
-        self.count_bytes(link, sent)
-        self.release(link)
-        if isinstance(message, ListMessage):
-            self.log.control_bytes += sent
-            return
-        self.log.transfer(link, message.copy.id, self.now_s, sent, outcome, stored=False, moved=False)
-        self.call(link.sender, "sent", message.copy, link.peer, message.attached, False, self.now_s)
-
-    def finish(self, link: Link) -> None:
-        """What the link carries has arrived."""
-        message = link.message
-        self.count_bytes(link, link.bytes)
-        if isinstance(message, ListMessage):
-            self.log.control_bytes += link.bytes
-            self.log.lists += 1
-            back = link.back
-            back.known |= message.seen
-            back.lists += 1
-            put(back.peer, lists=back.lists)
-            self.release(link)
-            self.call(link.receiver, "hear", back.peer, message.content, self.now_s)
-        else:
-            self.arrive(link, message)
-
-    def count_bytes(self, link: Link, count: int) -> None:
-        """Both sides know what went over the link."""
-        put(link.peer, bytes_out=link.peer.bytes_out + count)
-        put(link.back.peer, bytes_in=link.back.peer.bytes_in + count)
-
-    def arrive(self, link: Link, message: Sending) -> None:
-        """A bundle has arrived: is it new and alive, is it wanted, is there room?"""
-        copy, sender, receiver = message.copy, link.sender, link.receiver
-        bit = 1 << copy.id
-        link.known |= bit  # not again in this contact, nor back
-        link.back.known |= bit
-        outcome, stays = "relayed", False
-        if is_expired(self.now_s, copy.expires_s):
-            outcome = "late"
-        elif receiver.seen & bit:
-            outcome = "duplicate"
-        else:
-            wanted = copy.channel in receiver.wants
-            stays = not (wanted and self.rules.consume) and self.make_room(receiver, copy.size_bytes)
-            if wanted or stays:
-                self._take_in(link, message, wanted, stays)
-            else:
-                outcome = "refused"
-        accepted = outcome == "relayed"
-        if accepted:
-            put(copy, sent=copy.sent + 1)
-            if copy.source == sender.number:
-                sender.handed[copy.id] = sender.handed.get(copy.id, 0) + 1
-        held = copy.id in sender.store
-        sent = link.bytes
-        self.release(link)
-        self.moving = (sender.number, copy.id)
-        self.call(sender, "sent", copy, link.peer, message.attached, accepted, self.now_s)
-        self.moving = None
-        moved = held and copy.id not in sender.store
-        self.log.transfer(link, copy.id, self.now_s, sent, outcome, stored=stays, moved=moved)
-
-    def _take_in(self, link: Link, message: Sending, wanted: bool, stays: bool) -> None:
-        """The receiver has a new copy, to keep or just to read."""
-        receiver, fresh = link.receiver, message.copy.passed_on(self.now_s)
-        receiver.seen |= 1 << fresh.id
-        self.call(receiver, "received", fresh, link.back.peer, message.attached, self.now_s)
-        if stays:
-            receiver.put(fresh, self.now_s)
-        if wanted:
-            self.log.deliver(self.now_s, receiver, fresh)
-
-
-def simulate_plain(
-    world: ContactWorld, medium: Medium, router: type[Router], settings: dict[str, Any], rules: RouterRules
-) -> Outcome:
-    """Run a router class over a world of contacts."""
-    return Network(world, medium, router, settings, rules).run()
+        version = node.version
+        own = [link for link in free if link.tried != version]
+        if self.rules.wanted_first:
+            for link in own:
+                if self.begin_bundle(link, wanted_only=True):
+                    return
+            for link in free:
+                if link.back.tried != link.receiver.version and self.begin_bundle(link.back, wanted_only=True):
+                    return
+        for link in own:
+            if self.begin_bundle(link):
+                return

@@ -57,9 +57,12 @@ def _as_a_filter_says(seen: int, alive: int, rules: RouterRules, salt: int) -> i
 
 def bits_of(bits: int) -> list[int]:
     """The places of the bits that are set, ascending."""
-    places = []
-    while bits:
-        low = bits & -bits
-        places.append(low.bit_length() - 1)
-        bits ^= low
+    if not bits:
+        return []
+    first = (bits & -bits).bit_length() - 1
+    digits = bin(bits >> first)[:1:-1]  # lowest first
+    places, place = [], digits.find("1")
+    while place >= 0:
+        places.append(first + place)
+        place = digits.find("1", place + 1)
     return places

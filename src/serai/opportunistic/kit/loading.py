@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _TEXTS: dict[str, str] = {}
 """What each file said when it was last read: on a worker the file itself may not be there."""
+_KEPT: dict[str, ModuleType] = {}
+"""Modules that are looked at before and after a run."""
 
 
 def load_own(file: Path, wanted: str | None = None) -> Protocol:
@@ -66,6 +69,8 @@ def _text(path: str) -> str:
 
 def _module(path: str) -> ModuleType:
     """The file's module, executed afresh."""
+    if path in _KEPT:
+        return _KEPT[path]
     text = _text(path)
     module = ModuleType(f"serai_protocol_{hashlib.sha256(text.encode()).hexdigest()[:16]}")
     module.__file__ = path
@@ -95,7 +100,9 @@ def _only_router(path: str) -> str:
         return names[0]
     if not names:
         raise BadInput(f"{path}: no protocol in it; write a class derived from serai.opportunistic.Router")
-    raise BadInput(f"{path}: which of its protocols? Write {Path(path).name}:{names[0]}, or one of {', '.join(names[1:])}")
+    raise BadInput(
+        f"{path}: which of its protocols? Write {Path(path).name}:{names[0]}, or one of {', '.join(names[1:])}"
+    )
 
 
 def _router(path: str, wanted: str) -> type[Router]:
@@ -106,6 +113,29 @@ def _router(path: str, wanted: str) -> type[Router]:
     if router.__init__ is not object.__init__:
         raise BadInput(f"{path}: {wanted}: write start() instead of __init__(): the engine makes the objects")
     return router
+
+
+def declared_settings(router: type[Router]) -> dict[str, Any]:
+    """The settings that a class declares, with their defaults as the router reads them."""
+    return {key: _default(declared) for key, declared in _declared(router).items()}
+
+
+def own_state(file: Path, name: str, run: Callable[[], Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the module and the class of a protocol hold, as text, before and after a run of that very module."""
+    module = _module(str(file))
+    _KEPT[str(file)] = module
+    try:
+        before = _held(module, name)
+        run()
+        return before, _held(module, name)
+    finally:
+        del _KEPT[str(file)]
+
+
+def _held(module: ModuleType, name: str) -> dict[str, str]:
+    plain = {key: repr(value) for key, value in vars(module).items() if not key.startswith("__")}
+    own = {f"{name}.{key}": repr(value) for key, value in vars(vars(module)[name]).items() if not key.startswith("__")}
+    return plain | own
 
 
 def _declared(router: type[Router]) -> dict[str, Setting]:
@@ -126,8 +156,8 @@ def _settings_of(router: type[Router], name: str, file: Path) -> type[RouterSett
 
 
 def _field(router: type[Router], key: str, declared: Setting) -> tuple[Any, Any]:
-    default = parse_quantity(declared.default, TIME) if declared.time else declared.default
-    limits = {"ge": declared.ge, "le": declared.le, "description": declared.doc or key}
+    default = _default(declared)
+    limits: dict[str, Any] = {"ge": declared.ge, "le": declared.le, "description": declared.doc or key}
     if declared.time:
         return Seconds, Field(default, **limits)
     if declared.choices is None:
@@ -139,13 +169,17 @@ def _field(router: type[Router], key: str, declared: Setting) -> tuple[Any, Any]
     return kind, Field(default, description=declared.doc or key)
 
 
+def _default(declared: Setting) -> Any:
+    return parse_quantity(declared.default, TIME) if declared.time else declared.default
+
+
 def _simulate(path: str, wanted: str, world: ContactWorld, medium: Medium, settings: RouterSettings) -> Outcome:
     """Run the class over a world, from a module that nobody has touched."""
     from serai.opportunistic.kit.engine import Network
-    from serai.opportunistic.kit.mistakes import told_with_place
+    from serai.opportunistic.kit.mistakes import no_endless_calls, told_with_place
 
     router = _router(path, wanted)
     chosen = {key: getattr(settings, key) for key in _declared(router)}
     network = Network(world, medium, router, chosen, shared_rules(settings, lists=router.lists or None))
-    with told_with_place(router, path, network):
+    with told_with_place(router, path, network), no_endless_calls(lambda: network.steps):
         return network.run()

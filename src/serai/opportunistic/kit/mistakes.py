@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from serai.core.errors import BadInput
@@ -16,6 +19,28 @@ class Mistake(Exception):  # noqa: N818 - what happened, in the words of the aut
     def __init__(self, method: str, message: str) -> None:
         super().__init__(message)
         self.method, self.message = method, message
+
+
+@contextmanager
+def no_endless_calls(steps: Callable[[], int]) -> Iterator[None]:
+    """Stop a call of the author's that takes more than two seconds of CPU; `steps` counts what the engine has done."""
+    if threading.current_thread() is not threading.main_thread():  # signals reach no other one
+        yield
+        return
+    seen = [-1, -1]
+
+    def beat(number: int, frame: FrameType | None) -> None:
+        if seen[0] == seen[1] == steps():
+            raise TimeoutError("this call takes more than two seconds; does it ever end?")
+        seen[:] = [seen[1], steps()]
+
+    before = signal.signal(signal.SIGVTALRM, beat)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 1.0, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @contextmanager

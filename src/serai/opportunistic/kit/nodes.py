@@ -38,8 +38,25 @@ class Node:
     """A node, around the router that its author wrote."""
 
     __slots__ = (
-        "byte_s", "busy", "carries", "given", "handed", "links", "number", "open", "peak_bytes", "router", "seen",
-        "since_s", "store", "stored", "stirred", "used_bytes", "version", "wants",
+        "asked",
+        "busy",
+        "byte_s",
+        "carries",
+        "given",
+        "handed",
+        "links",
+        "number",
+        "open",
+        "peak_bytes",
+        "router",
+        "seen",
+        "since_s",
+        "stirred",
+        "store",
+        "stored",
+        "used_bytes",
+        "version",
+        "wants",
     )  # fmt: skip
 
     def __init__(self, number: int, router: Router, carries: bool) -> None:
@@ -51,6 +68,7 @@ class Node:
         self.handed: dict[int, int] = {}  # own bundles: neighbours that took them
         self.open: dict[int, tuple[int, float]] = {}  # own subscriptions
         self.wants: dict[int, int] = {}  # channels, and by how many subscriptions
+        self.asked = 0  # bits of bundles on these channels
         self.links: dict[int, Link] = {}  # by the neighbour, in the order in which contacts began
         self.busy = 0
         self.stirred = False

@@ -188,7 +188,7 @@ class Router:
         """A new copy is here, before it is stored and delivered."""
 
     def evict(self, copies: Sequence[Copy], now: float) -> Copy | None:
-        """The store is full: which of these leaves? None: the new one is refused. Default: as `nodes.when_full` says."""
+        """The store is full: which of these leaves? None: the new one is refused. Else: `nodes.when_full`."""
         raise NotImplementedError
 
     def dropped(self, copy: Copy, reason: str, now: float) -> None:
