@@ -264,7 +264,7 @@ class Links:
             if len(self.connections) < self.settings.sessions and expected not in self.neighbours.links:
                 connection = await self._connect(address)
                 if connection is not None:
-                    await asyncio.shield(connection.over)  # which stays whole if the dialling is given up
+                    await connection.over
                     longest_s = self._judge(connection.link, one)
             if not one.configured:
                 del self._dialled[address.host, address.port]
