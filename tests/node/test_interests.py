@@ -129,6 +129,11 @@ READING = {
         ("site < 3", False),  # a text is no number
         ("temperature starts with '2'", False),  # nor the reverse
         ("ok = 1", False),
+        ("ok = true", True),
+        ("not ok = true", False),
+        ("site = true", False),
+        ("site in ('south', 'north') and temperature != 3", True),
+        ("(temperature < 3 or site = 'east') or deep.er > 2", True),
         ("no < 1", False),
         ("temperature > 3 and temperature < 2", False),
     ],
@@ -168,7 +173,7 @@ def test_what_a_client_asks_for():
     assert asked(where_filter("a/#", where)).interest == interest("a/#", where)
     assert asked("a/#", where).interest == interest("a/#", where)
     assert asked(f"$share/g/$where/{quote('t > 3', safe='')}/a", "s = 'x'").interest == interest(
-        "a", "s = 'x' and t > 3"
+        "a", "(s = 'x') and (t > 3)"
     )
     for wrong in ("$share/g", "$share//a", "$share/g+/a", "$where/a", "$where//a", "$where/t%20%3C/a", "$share/g/"):
         with pytest.raises(BadInput):

@@ -14,8 +14,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from serai.core.conditions import Conditions, Kind, kinds_by_use, read_conditions, wanted
+from serai.core.conditions import VALUES, Conditions, Kind, kinds_by_use, read_conditions, wanted
 from serai.core.errors import BadInput
+from serai.core.language import alternatives
 
 LONGEST_TOPIC: Final = 1024
 LARGEST_JSON: Final = 1 << 20  # what conditions look into; reading more would hold up everybody
@@ -106,8 +107,9 @@ class Content:
 
     def field(self, name: str, kind: Kind) -> Any:
         """The field as a value of this kind, None if it is not there or not of it; `a.b` is b in a."""
-        if (value := self._at(name)) is None or isinstance(value, bool):
-            return None
+        value = self._at(name)
+        if kind == "boolean" or isinstance(value, bool):
+            return value if kind == "boolean" and isinstance(value, bool) else None
         if kind == "text":
             return value if isinstance(value, str) else None
         if kind == "time":
@@ -163,6 +165,7 @@ def interest(filter: str, where: str = "") -> Interest:
         return Interest(filter)
     if len(where.encode()) > LONGEST_TOPIC:
         raise BadInput(f"a condition of {len(where.encode())} bytes; at most {LONGEST_TOPIC}")
+    alternatives(where, None, VALUES)  # for a message about the text itself
     kinds = kinds_by_use([where])
     return Interest(filter, where, kinds, read_conditions(where, kinds))
 
@@ -198,7 +201,7 @@ def asked(filter: str, where: str = "") -> Asked:
         condition, slash, filter = filter[len(_WHERE) :].partition("/")
         if not slash or not condition:
             raise BadInput("a subscription by content is $where/CONDITION/FILTER, CONDITION percent-encoded")
-        where = f"{where} and {unquote(condition)}" if where else unquote(condition)
+        where = f"({where}) and ({unquote(condition)})" if where else unquote(condition)
     return Asked(interest(filter, where), group)
 
 
