@@ -3,6 +3,8 @@
 import sys
 from typing import Any
 
+from tests.adopted import forget_adopted as forget_adopted
+
 SMALL = ("duration=30 min", "nodes.count=20", "bundles.quiet=0 s", "bundles.lifetime=10 min")
 
 

@@ -12,6 +12,7 @@ from serai.opportunistic.kit.checks import check_protocol
 from serai.opportunistic.testing import world
 from serai.sweeping.plan import plan_sweep
 from serai.sweeping.run import run_sweep
+from tests.adopted import forget_adopted as forget_adopted
 
 ROUTERS = Path(__file__).parents[3] / "examples" / "protocols" / "routers.py"
 SMALL = ["duration=30 min", "nodes.count=20", "bundles.quiet=0 s", "bundles.lifetime=10 min"]
