@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from serai.node.wire import tcpcl
 from serai.node.wire.beacon import Beacon
 from serai.node.wire.lists import encode_list
 from serai.node.wire.tcpcl import Offer, Session
-from serai.node.words import AllSeen, ListMessage
+from serai.node.words import AllSeen, ListEntry, ListMessage
 from tests.node.flood import message
 from tests.node.running import KEY, Relay, Running, running, until
 
@@ -210,21 +211,21 @@ def test_of_two_nodes_with_one_name_the_second_is_refused() -> None:
     asyncio.run(story())
 
 
-async def as_neighbour(port: int, name: str, words: list[bytes]) -> list[tcpcl.Event]:
+async def as_neighbour(port: int, name: str, words: list[bytes], for_s: float = 1.0) -> list[tcpcl.Event]:
     """What a hostile neighbour hears that opens a session and sends these bundles."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     hello = Running(name).links.new_link(active=True).session.offer.extension
     session = Session(Offer(f"dtn://{name}/", tls="none", extension=hello), active=True, now_s=0.0)
     events: list[tcpcl.Event] = []
     try:
-        async with asyncio.timeout(1.0):
+        async with asyncio.timeout(for_s):
             while True:
                 writer.write(session.take(0.0))
                 data = await reader.read(65_536)
                 events += session.receive(data, 0.0)
                 for number in list(session.answering):
                     session.accept(number)
-                while session.state == "open" and words:
+                while session.state == "open" and words and len(session.sending) < 8:
                     session.send(words.pop(0))
                 if not data:
                     break
@@ -348,3 +349,36 @@ def test_a_neighbour_that_does_not_read_does_not_stop_another() -> None:
                 relay.stop()
 
     asyncio.run(story())
+
+
+async def flood_of_lists(port: int) -> None:
+    """A neighbour that says lists of 20,000 entries as fast as it may."""
+    envelope = Envelope("dtn://hostile/", "net", KEY)
+    entry = ListEntry("dtn://x/", 1, "t:" + 40 * "x", 1000, 60_000, 30_000, 2, 3)
+    said = encode_list(ListMessage(1, 2.0, (entry,) * 20_000, AllSeen(frozenset())))
+    long = envelope.control("dtn://b/", said, 1, 1)
+    await as_neighbour(port, "hostile", [long] * 1000, for_s=60.0)
+
+
+def test_endless_lists_leave_others_their_time() -> None:
+    """An honest neighbour gives its bundles in at most 1 / 0.8 of the time that it takes alone."""
+
+    async def story(hostile: bool) -> float:
+        a, b = Running("a"), Running("b")
+        async with running(a, b) as (_, port):
+            beside = asyncio.create_task(flood_of_lists(port)) if hostile else None
+            await until(lambda: not hostile or "dtn://hostile/" in b.peers)
+            if hostile:
+                await asyncio.sleep(0.5)
+            for _ in range(2000):
+                a.publish(bytes(200))
+            began_s = time.process_time()
+            a.links.dial(Address("127.0.0.1", port))
+            await until(lambda: len(b.core.kept) == 2000, timeout_s=60.0)
+            took_s = time.process_time() - began_s
+            if beside is not None:
+                beside.cancel()
+        return took_s
+
+    alone_s, beside_s = (min(asyncio.run(story(hostile)) for _ in range(2)) for hostile in (False, True))
+    assert alone_s >= 0.8 * beside_s, (alone_s, beside_s)
