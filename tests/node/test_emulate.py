@@ -1,5 +1,6 @@
 """Kernel == real cores with real stores, table by table: on random worlds, and on a built-in scenario made small."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def given_from(seed: int, duration_s: float, **size: int) -> Given:
     return in_milliseconds(whole, duration_s)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=1500 if os.environ.get("SERAI_THOROUGH") == "1" else 40, deadline=None)
 @tried(
     st.integers(0, 1 << 32),
     SETTINGS,

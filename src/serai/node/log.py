@@ -266,9 +266,9 @@ def _both(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> l
 def record(stores: Sequence[Path], begin_s: float | None = None, end_s: float | None = None,
            nodes: Sequence[str] = (), topics: Sequence[str] = ()) -> Recording:  # fmt: skip
     """What the logs of these stores tell, from the first row to the last unless other times are given."""
-    read = {path: read_log(path) for path in stores}
+    read = [(path, read_log(path)) for path in stores]
     logs: dict[str, list[Line]] = {}
-    for path, found in read.items():
+    for path, found in read:
         name, lines = _named(path, found)
         if name in logs:
             raise BadInput(f"{path}: a second log of {name}; give each node's store once")
@@ -277,7 +277,7 @@ def record(stores: Sequence[Path], begin_s: float | None = None, end_s: float | 
     if begin_s is None:
         begin_s = float(math.floor(min(times)))
     end_s = max(times) if end_s is None else end_s
-    bundles = [row for found in read.values() for row in found.bundles]
+    bundles = [row for _, found in read for row in found.bundles]
     recorder = Recorder(logs, bundles, begin_s, end_s, nodes, topics)
     given = recorder.given()
     outcome = recorder.outcome(len(given.contacts.a))
