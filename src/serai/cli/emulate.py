@@ -24,7 +24,7 @@ def emulate(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run real nodes through a scenario, and compare with the simulation."""
+    """Real nodes through a scenario, beside the simulation."""
     from serai.lab import load_scenario
     from serai.node.emulate import emulate as emulate_nodes
     from serai.opportunistic.sections import OpportunisticScenario

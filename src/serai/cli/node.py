@@ -128,7 +128,7 @@ def node_run(
 
 @nodes.command("log")
 def node_log(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="The stores of nodes.", show_default=False)],
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of nodes.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
