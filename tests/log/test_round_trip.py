@@ -40,7 +40,7 @@ RUNS = {
     "no events": empty([], [ANYTHING]),
     "no subscribers": empty([(0, 1.0, 2.0)], []),
     "missing value": empty([(0, 1.0, np.nan)], [ANYTHING]),
-    "death": replace(hand_made.lively(), ledger=hand_made.lively().ledger._replace(died_s=41.0)),
+    "death": replace(hand_made.lively(), ledger=hand_made.lively().ledger._replace(ended_s=41.0, died=np.array([-1, 41, -1], np.int32))),
     "named sensors": named(),
     "large seed": replace(hand_made.lively(), seed=2**62 + 1),
 }

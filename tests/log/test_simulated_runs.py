@@ -25,6 +25,7 @@ CASES = {
     "ced tight": ("ced", (*TIGHT, "protocol.alpha=1")),
     "cet": ("cet", ("protocol.gamma=30",)),
     "cet tight": ("cet", (*TIGHT, "protocol.gamma=30", "protocol.theta=9.999 J")),
+    "dying": ("ced", ("sensors.battery=1 mJ",)),
     "receiving is free": ("cet", ("radio.receive_costs=false",)),
     "long distances": ("ced", ("field.width=4 km", "field.height=4 km", "subscribers.speed_max=200 m/s")),
 }
@@ -81,9 +82,9 @@ def test_every_kind_of_row_occurs():
 def test_a_run_until_death(tmp_path):
     scenario = load_scenario("ced", overrides=[*SMALL, "sensors.battery=0.02 J"])
     run = simulate(scenario, seed=3, full_log=True, until_death=True)
-    assert run.ledger.died_s is not None
+    assert run.ledger.ended_s is not None
     metrics = measure(run, upper_bound=True)
-    assert metrics.lifetime_days == run.ledger.died_s / 86_400
+    assert metrics.lifetime_days == run.ledger.ended_s / 86_400
     # The busiest battery was empty in that slot, give or take what a slot can take: the two agree.
     assert metrics.lifetime_events_only_days == pytest.approx(metrics.lifetime_days, rel=0.05)
     assert metrics.events < len(run.world.event_sensor)

@@ -36,10 +36,11 @@ class Ledger(NamedTuple):
     received: Counts  # [sensor] event messages, refused ones not counted
     event_pj: Counts  # [sensor] picojoules
     control_pj: Counts  # [sensor] picojoules
+    died: Times  # [sensor] the second in which its battery was empty; -1: it lived on
     drops: dict[str, int]  # by reason
     control_messages: dict[str, int]  # by kind
     control_bits: dict[str, int]  # by kind
-    died_s: float | None = None  # when the first battery was empty, if that was simulated
+    ended_s: float | None = None  # when the first death ended the run, if it was to end with it
 
 
 class Transfers(NamedTuple):
@@ -79,7 +80,7 @@ class FieldRun(SimulatedRun):
     ledger: Ledger
     full: FullLog | None = None
 
-    COUNTED = ("drops", "control_messages", "control_bits", "died_s")
+    COUNTED = ("drops", "control_messages", "control_bits", "ended_s")
 
     @cached_property
     def metrics(self) -> FieldMetrics:

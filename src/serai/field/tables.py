@@ -20,7 +20,7 @@ from serai.field.visits import sensor_contacts_by_cell, visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, PICOJOULES, column
+from serai.log.tables import COUNT, INDEX, PICOJOULES, SECONDS, column
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -36,6 +36,7 @@ SENSORS = pa.schema(
         column("received", COUNT, "event messages it accepted"),
         column("event_pj", PICOJOULES, "energy it spent on events"),
         column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
+        column("died_s", SECONDS, "when its battery was empty; null: it lived on", nullable=True),
     ]
 )
 
@@ -98,11 +99,14 @@ def _contacts(run: FieldRun) -> Columns:
         reach=getattr(rules, "reach", "touching"),
         silent_while_pausing=rules.silent_while_pausing,
     )
+    died = run.ledger.died[contacts.sensor]
+    heard = (died < 0) | (contacts.start_s <= died)
+    end_s = np.where(died < 0, contacts.end_s, np.minimum(contacts.end_s, died + 1))  # a sensor dies with its second
     return {
-        "a": contacts.sensor,
-        "b": contacts.subscriber + np.int32(len(world.sensor_x)),
-        "start_s": contacts.start_s.astype(np.float64),
-        "end_s": contacts.end_s.astype(np.float64),
+        "a": contacts.sensor[heard],
+        "b": contacts.subscriber[heard] + np.int32(len(world.sensor_x)),
+        "start_s": contacts.start_s[heard].astype(np.float64),
+        "end_s": end_s[heard].astype(np.float64),
     }
 
 
@@ -156,6 +160,7 @@ def _sensors(run: FieldRun) -> Columns:
         "received": run.ledger.received,
         "event_pj": run.ledger.event_pj,
         "control_pj": run.ledger.control_pj,
+        "died_s": np.where(run.ledger.died < 0, np.nan, run.ledger.died),
     }
 
 
@@ -207,6 +212,7 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         sensor_x=array(nodes, "x_m", np.float64)[sensors],
         sensor_y=array(nodes, "y_m", np.float64)[sensors],
         sensor_cell=cells,
+        battery_j=np.full(len(cells), scenario.sensors.battery_j),
         communities=find_communities(grid, cells),
         tracks=tracks,
         visits=visits_of(tracks, grid, scenario.duration_s),
@@ -238,6 +244,7 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
         received=array(sensors, "received", np.int64),
         event_pj=array(sensors, "event_pj", np.int64),
         control_pj=array(sensors, "control_pj", np.int64),
+        died=np.nan_to_num(array(sensors, "died_s", np.float64), nan=-1).astype(np.int32),
         **counts,
     )
 
