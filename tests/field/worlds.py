@@ -166,9 +166,13 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         receptions=[Reception(int(e), int(p), int(t), bool(wanted)) for e, p, t, wanted in receptions],
         transfers=[
             Transfer(time_s, event, sender, receiver, addressee, TRANSFERS[kind], OUTCOMES[outcome] == "accepted")
-            for time_s, event, sender, receiver, addressee, kind, outcome in rows_of(full.transfers)
+            for time_s, event, sender, receiver, addressee, kind, outcome, _, _ in rows_of(full.transfers)
         ],
-        drops=[Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, reason in rows_of(full.drops)],
+        kept=list(zip(full.transfers.stored.tolist(), full.transfers.moved.tolist(), strict=True)),
+        drops=[
+            Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, _, reason, _, _ in rows_of(full.drops)
+        ],
+        whose=[(addressee, bool(held), after) for _, _, _, addressee, _, held, after in rows_of(full.drops)],
         drops_by_reason=Counter(ledger.drops),
         transmissions=ledger.transmissions.tolist(),
         sent=ledger.sent.tolist(),
@@ -335,7 +339,10 @@ PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 }
 
 SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "sensors": {"battery": st.sampled_from(["10 J", "10 J", "1 mJ", "0.2 mJ", "0.02 mJ"]), "queue": mostly(200, 5, 2, 1)},
+    "sensors": {
+        "battery": st.sampled_from(["10 J", "10 J", "1 mJ", "0.2 mJ", "0.02 mJ"]),
+        "queue": mostly(200, 5, 2, 1),
+    },
     "events": {
         "lifetime": mostly("2000 s", "40 s", "17.5 s", "10 s", "1 s", "0.5 s"),
         "size": mostly("250 bit", "1 bit"),

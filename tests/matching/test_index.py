@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.core.conditions import read_many
 from serai.core.content import matches
+from serai.core.readings import read_many
 from serai.matching import index as index_module
 from serai.matching.boxes import boxes_of
 from serai.matching.index import build_index, find_pairs

@@ -79,7 +79,7 @@ def test_the_first_seconds_by_objects_and_by_arrays(tmp_path: Path) -> None:
     medium = medium_of(scenario, 3, True)
     slow = run_slowly(run.world, medium, scenario.protocol)
     assert run.outcome.transfers["relayed"] > 20
-    assert_same(run.outcome, slow, medium)
+    assert_same(run.outcome, slow, medium, run.world)
 
 
 def test_report_reads_as_the_ones(tmp_path: Path) -> None:

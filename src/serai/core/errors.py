@@ -24,6 +24,17 @@ class CannotRun(SeraiError):  # noqa: N818 - what happened, in the words of the 
     """This machine or cluster cannot do the work now; the message says why, and what to do about it."""
 
 
+class PeerError(SeraiError):
+    """A neighbour or a client of a live node sent what a standard or a limit forbids; `reason` is the code for it."""
+
+    def __init__(self, message: str, reason: int = 0) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[PeerError], tuple[str, int]]:
+        return type(self), (str(self), self.reason)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in a scenario: the dotted key, what is wrong with it, and where that was written."""

@@ -30,7 +30,16 @@ from serai.field.collection.settings import CollectionRules, CommunitySettings, 
 from serai.field.collection.storing import store
 from serai.field.engine.batteries import charge
 from serai.field.engine.control import flood, is_over
-from serai.field.engine.ledger import accept, can_send, locate, log_drop, log_transfer, received_now
+from serai.field.engine.ledger import (
+    accept,
+    can_send,
+    locate,
+    log_drop,
+    log_refused,
+    log_stored,
+    log_transfer,
+    received_now,
+)
 from serai.field.engine.queues import new_copy
 from serai.field.engine.sessions import clear_pending, find_session
 from serai.field.engine.setup import drive, lay_out
@@ -245,7 +254,7 @@ def return_event(field: Field, rules: Rules, subscriber: int, community: int, en
     refused = accept(field, receiver, False) != NONE
     log_transfer(field, row.event, len(field.sensors) + subscriber, receiver, NONE, RETURN, refused)
     if refused:
-        log_drop(field, row.event, receiver, DEAD)
+        log_refused(field, row.event, receiver, DEAD, NONE)
         return
     notify(field, receiver)
     goal = next_place(field, community)
@@ -349,9 +358,10 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
     if not carry(field, row.event, receiver, goal):
         return
     if field.sensors[goal].queue >= field.limits.queue:
-        log_drop(field, row.event, goal, FULL)
+        log_drop(field, row.event, goal, FULL, NONE)
         return
     c = new_copy(field, row.event, goal, row.count if rules.keep_count else 0, STORED)
+    log_stored(field)
     store(field, rules.collection, c)
     if rules.know_returner:
         clear_pending(field, c, find_session(field, row.subscriber, field.sensors[goal].community))
@@ -391,10 +401,10 @@ def hop(field: Field, event: int, sender: int, receiver: int) -> bool:
     """One paid hop of a placement; an event that a sensor cannot pay for is lost there."""
     a, b, limits = field.sensors[sender], field.sensors[receiver], field.limits
     if not can_send(field, sender, transmit_pj(limits.radio, limits.bits, distance(a.x, a.y, b.x, b.y))):
-        log_drop(field, event, sender, DEAD)
+        log_refused(field, event, sender, DEAD, NONE)
         return False
     refused = accept(field, receiver, False) != NONE
     log_transfer(field, event, sender, receiver, NONE, PLACEMENT, refused)
     if refused:
-        log_drop(field, event, receiver, DEAD)
+        log_refused(field, event, receiver, DEAD, NONE)
     return not refused

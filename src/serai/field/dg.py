@@ -166,7 +166,7 @@ def expire(field: Field, queues: Queues) -> None:
         # An event that met a full queue at birth was never in it.
         if first < queues.end[sensor] and queues.event[queues.start[sensor] + first] == event:
             queues.first[sensor] += 1
-            log_drop(field, event, sensor, EXPIRED)
+            log_drop(field, event, sensor, EXPIRED, NONE)
 
 
 @step
@@ -178,7 +178,7 @@ def publish_next_event(field: Field, queues: Queues) -> None:
     if is_dead(field, sensor):
         return
     if queues.end[sensor] - queues.first[sensor] >= field.limits.queue:
-        log_drop(field, event, sensor, FULL)
+        log_drop(field, event, sensor, FULL, NONE)
         return
     queues.event[queues.start[sensor] + queues.end[sensor]] = event
     queues.end[sensor] += 1
@@ -192,7 +192,7 @@ def bury(field: Field, queues: Queues) -> None:
         sensor = field.exhausted[i]
         mark_dead(field, sensor)
         for n in range(queues.first[sensor], queues.end[sensor]):
-            log_drop(field, queues.event[queues.start[sensor] + n], sensor, DEAD)
+            log_drop(field, queues.event[queues.start[sensor] + n], sensor, DEAD, NONE)
         queues.first[sensor] = queues.end[sensor]
     for subscriber in range(len(field.subscribers)):
         mine, kept = queues.contacts[subscriber], 0

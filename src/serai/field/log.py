@@ -20,6 +20,7 @@ Times = NDArray[np.int32]  # whole seconds: field protocols run in slots
 Numbers = NDArray[np.int32]  # of events, sensors, subscribers, nodes
 Counts = NDArray[np.int64]
 Codes = NDArray[np.int8]  # places in a list of words
+Flags = NDArray[np.bool_]
 
 OUTCOMES: Final = ("accepted", "refused")
 
@@ -53,6 +54,8 @@ class Transfers(NamedTuple):
     addressee: Numbers  # the subscriber (as a node) the copy is on its way to, or -1
     kind: Codes  # place in `serai.field.engine.state.TRANSFERS`
     outcome: Codes  # place in `OUTCOMES`
+    stored: Flags  # whether one more copy lies in the receiver's queue
+    moved: Flags  # whether one copy less lies in the sender's
 
 
 class Drops(NamedTuple):
@@ -61,7 +64,10 @@ class Drops(NamedTuple):
     time_s: Times
     event: Numbers
     node: Numbers
+    addressee: Numbers  # the subscriber (as a node) the copy was on its way to, or -1
     reason: Codes  # place in `serai.field.engine.state.DROPS`
+    held: Flags  # whether it lay in the sensor's queue
+    after: Counts  # so many transfers
 
 
 class FullLog(NamedTuple):
@@ -88,6 +94,14 @@ class FieldRun(SimulatedRun):
         from serai.field.metrics import measure_field
 
         return measure_field(self)
+
+    @property
+    def born(self) -> Flags:
+        """Which events of the world were born: not those of sensors already dead, nor any after the end of the run."""
+        second, died = np.ceil(self.world.event_time_s), self.ledger.died[self.world.event_sensor]
+        ended_s = np.inf if self.ledger.ended_s is None else self.ledger.ended_s
+        born: Flags = ((died < 0) | (second <= died)) & (second <= ended_s)
+        return born
 
     @property
     def full_log(self) -> bool:

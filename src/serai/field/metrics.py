@@ -20,6 +20,7 @@ from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
 from serai.field.visits import Visits
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
+from serai.log.pairs import RunPairs
 from serai.world.mobility import position_at
 
 Floats = NDArray[np.float64]
@@ -141,11 +142,8 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
 def _as_born(run: FieldRun) -> FieldRun:
     """The run without what its world had in store for sensors already dead, and for the time after its end."""
     world, ledger, slots = run.world, run.ledger, _slots(run)
-    slot, died = np.ceil(world.event_time_s), ledger.died[world.event_sensor]
-    born = (died < 0) | (slot <= died)
-    if ledger.ended_s is not None:
-        born &= slot < slots
-    elif born.all():
+    born = run.born
+    if ledger.ended_s is None and born.all():
         return run
     begun = np.searchsorted(world.visits.slot, slots)
     lived = world._replace(
@@ -155,9 +153,7 @@ def _as_born(run: FieldRun) -> FieldRun:
         visits=Visits._make(column[:begun] for column in world.visits),
     )
     number = (np.cumsum(born) - 1).astype(np.int32)  # of each event among those that were born
-    counted = ledger._replace(
-        reception_event=number[ledger.reception_event], transmissions=ledger.transmissions[born]
-    )
+    counted = ledger._replace(reception_event=number[ledger.reception_event], transmissions=ledger.transmissions[born])
     return replace(run, world=lived, ledger=counted)
 
 
@@ -305,10 +301,20 @@ def _community_ratios(run: FieldRun, interested: Counts, delivered: _Delivered) 
     return ratios
 
 
-def delays_field(run: FieldRun) -> tuple[Floats, int]:
-    """The delay of each delivered pair, and how many pairs were wanted."""
+def pairs_field(run: FieldRun) -> RunPairs:
+    """What became of every wanted pair."""
     run = _as_born(run)
-    return _delivered(run).delay_s, int(_interested(run).sum())
+    delivered, received = _delivered(run), run.ledger.reception_event.astype(np.int64)
+    return RunPairs(
+        born_s=run.world.event_time_s,
+        wanted=_interested(run),
+        delivered=delivered.event.astype(np.int64),
+        delay_s=delivered.delay_s,
+        received=received,
+        received_delay_s=run.ledger.reception_s - run.world.event_time_s[received],
+        lifetime_s=np.full(len(run.world.event_time_s), run.scenario.events.lifetime_s),
+        duration_s=float(_slots(run)),
+    )
 
 
 def alive_over_time(run: FieldRun) -> tuple[NDArray[np.int32], Counts]:

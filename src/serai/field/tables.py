@@ -15,8 +15,9 @@ import pyarrow as pa
 from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import OUTCOMES, Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.losses import contacts_of
 from serai.field.sections import FieldScenario
-from serai.field.visits import sensor_contacts_by_cell, visits_of
+from serai.field.visits import visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
@@ -89,24 +90,12 @@ def _tracks(world: World) -> Columns:
 
 
 def _contacts(run: FieldRun) -> Columns:
-    """Who could hear whom under the run's protocol."""
-    rules, world = run.scenario.protocol, run.world
-    contacts = sensor_contacts_by_cell(
-        world.visits,
-        world.grid,
-        world.sensor_cell,
-        run.scenario.duration_s,
-        reach=getattr(rules, "reach", "touching"),
-        silent_while_pausing=rules.silent_while_pausing,
-    )
-    died = run.ledger.died[contacts.sensor]
-    heard = (died < 0) | (contacts.start_s <= died)
-    end_s = np.where(died < 0, contacts.end_s, np.minimum(contacts.end_s, died + 1))  # a sensor dies with its second
+    contacts = contacts_of(run)
     return {
-        "a": contacts.sensor[heard],
-        "b": contacts.subscriber[heard] + np.int32(len(world.sensor_x)),
-        "start_s": contacts.start_s[heard].astype(np.float64),
-        "end_s": end_s[heard].astype(np.float64),
+        "a": contacts.sensor,
+        "b": contacts.subscriber + np.int32(len(run.world.sensor_x)),
+        "start_s": contacts.start_s.astype(np.float64),
+        "end_s": contacts.end_s.astype(np.float64),
     }
 
 
@@ -176,6 +165,8 @@ def _transfers(run: FieldRun, transfers: Transfers) -> Columns:
         "bytes": _size_bytes(run),
         "kind": words(transfers.kind, TRANSFERS),
         "outcome": words(transfers.outcome, OUTCOMES),
+        "stored": transfers.stored,
+        "moved": transfers.moved,
     }
 
 
@@ -260,12 +251,17 @@ def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
             addressee=array(transfers, "addressee", np.int32),
             kind=codes(transfers, "kind", TRANSFERS),
             outcome=codes(transfers, "outcome", OUTCOMES),
+            stored=array(transfers, "stored", np.bool_),
+            moved=array(transfers, "moved", np.bool_),
         ),
         Drops(
             time_s=array(drops, "time_s", np.int32),
             event=array(drops, "event", np.int32),
             node=array(drops, "node", np.int32),
+            addressee=array(drops, "addressee", np.int32),
             reason=codes(drops, "reason", DROPS),
+            held=array(drops, "held", np.bool_),
+            after=array(drops, "after", np.int64),
         ),
     )
 

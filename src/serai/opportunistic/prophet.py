@@ -84,7 +84,7 @@ Destination = tuple[Literal["node", "channel"], Hashable]
 class Predictabilities(Knowledge):
     """How likely the node is to meet each node and each channel."""
 
-    def __init__(self, node: int, own: Prophet, subscriptions: OwnSubscriptions) -> None:
+    def __init__(self, node: Hashable, own: Prophet, subscriptions: OwnSubscriptions) -> None:
         super().__init__(node, own, subscriptions)
         self.own = own
         self.of: dict[Destination, float] = {}
@@ -99,7 +99,7 @@ class Predictabilities(Knowledge):
         told = {who: value for who, value in (self.of | certain).items() if value > 0.0}
         return len(told), told
 
-    def learn(self, peer: int, content: dict[Destination, float], is_first: bool, now_s: float) -> View:
+    def learn(self, peer: Hashable, content: dict[Destination, float], is_first: bool, now_s: float) -> View:
         """The neighbour was met, and tells whom it meets (RFC 6693 2.1)."""
         self._age(now_s)
         other: Destination = ("node", peer)

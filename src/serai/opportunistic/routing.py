@@ -54,6 +54,11 @@ def keep_copies(own: Any, offer: Offer) -> tuple[int, int]:
     return 0, offer.copies
 
 
+def worth_nothing(own: Any) -> Callable[[Offer], tuple[float, ...]] | None:
+    """What sorts bundles before their age does, the lowest first: nothing. None: it is no order, see `prefers`."""
+    return lambda offer: ()
+
+
 def room_for_channels(size: Size) -> Room:
     """A list has a number for each channel; nothing is remembered."""
     return Room(in_list=size.channels)
@@ -72,6 +77,8 @@ class RoutingProtocol:
     # decisions: the same functions for the router object and for the compiled loop
     offers: Callable[[Any, Offer], bool] = offer_all
     prefers: Callable[[Any, Offer, Offer], int] = prefer_none
+    worth_of: Callable[[Any], Callable[[Offer], tuple[float, ...]] | None] = worth_nothing
+    """The same order as `prefers` gives, for the router object alone: a heap needs something to sort by."""
     splits: Callable[[Any, Offer], tuple[int, int]] = keep_copies
     """Asked where copies are counted (`RouterRules.copies`). Whoever gives away its last copy keeps none: the bundle
     leaves its store when it has arrived."""
@@ -81,6 +88,10 @@ class RoutingProtocol:
     room_for: Callable[[Size], Room] = room_for_channels
     writes: Callable[[Any, Net, int], int] = write_wanted
     learns: Callable[[Any, Net, int], None] = learn_wanted
+
+    def __post_init__(self) -> None:
+        if self.prefers is not prefer_none and self.worth_of is worth_nothing:
+            object.__setattr__(self, "worth_of", lambda own: None)
 
     @property
     def name(self) -> str:

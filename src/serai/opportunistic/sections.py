@@ -150,6 +150,12 @@ class NodeSection(Section):
         "oldest",
         description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest.",
     )
+    keep_own: int = Field(
+        0,
+        ge=0,
+        le=_MOST_NODES,
+        description="A node does not drop its own bundle for others before so many neighbours have taken it.",
+    )
 
 
 class ContactRadioSection(Section):

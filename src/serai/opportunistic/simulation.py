@@ -65,6 +65,7 @@ def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Med
         step_s=scenario.step_s,
         key=order_key(seed),
         full_log=full_log,
+        keep_own=scenario.nodes.keep_own,
     )
 
 

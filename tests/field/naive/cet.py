@@ -115,7 +115,7 @@ class Cet(Ced):
         refused = self.receive(receiver, queued=False)
         self.note_transfer(event, subscriber, receiver, None, RETURN, not refused)
         if refused:
-            self.note_drop(event, receiver, refused)
+            self.note_drop(event, receiver, refused, None)
             return
         self.give_notice(tree, receiver)
         order = tree.preorder()
@@ -124,7 +124,7 @@ class Cet(Ced):
         path = tree.path(receiver, place)
         for sender, following in pairwise(path):
             if not self.can_send(sender, following):
-                self.note_drop(event, sender, DEAD)
+                self.note_drop(event, sender, DEAD, None)
                 return
             if not self.transmit(event, sender, following, None, PLACEMENT):
                 return
@@ -148,11 +148,12 @@ class Cet(Ced):
     def store(self, event: int, count: int, subscriber: Subscriber, place: Sensor) -> None:
         """The returned event becomes the node's own (3.3 (2), end)."""
         if self.is_full(place):
-            self.note_drop(event, place, FULL)
+            self.note_drop(event, place, FULL, None)
             return
         kept = count if self.settings.return_count == "kept" else 0
         memory = {subscriber.number} if self.settings.return_memory == "returner" else set()
         place.queue.append(Copy(event, kept, self.next_serial(), memory=memory))
+        self.records.kept[-1] = (True, False)  # by the last hop of its way, or the return itself
 
     # The head (CET 3.1).
 

@@ -12,6 +12,8 @@ from tests.field.naive.parts import (
     DEAD,
     EXPIRED,
     FULL,
+    RELAY,
+    SOURCE,
     Community,
     Copy,
     Drop,
@@ -143,7 +145,7 @@ class Network:
                 if sensor.died >= 0:
                     continue
                 if self.is_full(sensor):
-                    self.note_drop(event, sensor, FULL)
+                    self.note_drop(event, sensor, FULL, None)
                 else:
                     sensor.queue.append(Copy(event, count=0, serial=self.next_serial()))
 
@@ -172,10 +174,12 @@ class Network:
     def drop(self, sensor: Sensor, copy: Copy, reason: str) -> None:
         """A copy leaves its queue for good."""
         sensor.queue.remove(copy)
-        self.note_drop(copy.event, sensor, reason)
+        self.note_drop(copy.event, sensor, reason, copy.addressee, held=True)
 
-    def note_drop(self, event: int, sensor: Sensor, reason: str) -> None:
+    def note_drop(self, event: int, sensor: Sensor, reason: str, addressee: int | None, held: bool = False) -> None:
         self.records.drops.append(Drop(self.now, event, sensor.number, reason))
+        whose = -1 if addressee is None else len(self.sensors) + addressee
+        self.records.whose.append((whose, held, len(self.records.transfers)))
         self.records.drops_by_reason[reason] += 1
 
     # Where everybody is.
@@ -216,7 +220,7 @@ class Network:
         reason = self.receive(receiver, queued) if isinstance(receiver, Sensor) else None
         self.note_transfer(event, sender, receiver, addressee, kind, reason is None)
         if isinstance(receiver, Sensor) and reason:
-            self.note_drop(event, receiver, reason)
+            self.note_drop(event, receiver, reason, addressee.number if addressee else None)
         return reason is None
 
     def can_send(self, sender: Sensor, receiver: Sensor | Subscriber) -> bool:
@@ -246,6 +250,8 @@ class Network:
         self.records.transmissions[event] += 1
         nodes = (self.node(sender), self.node(receiver), self.node(addressee) if addressee else -1)
         self.records.transfers.append(Transfer(self.now, event, *nodes, kind, accepted))
+        becomes_a_copy = kind in (SOURCE, RELAY) and isinstance(receiver, Sensor) and accepted
+        self.records.kept.append((becomes_a_copy, kind == RELAY))
 
     def node(self, who: Sensor | Subscriber) -> int:
         """The node number of a sensor or subscriber in the records."""

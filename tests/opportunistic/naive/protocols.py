@@ -27,7 +27,7 @@ class Flooding:
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
         """Whether the neighbour wants the bundle, as far as the node knows."""
         if self.settings["seen"] == "live":
-            return bool(contact.peer.wants(copy.bundle.channel))
+            return bool(contact.peer.wants(copy.bundle))
         return copy.bundle.channel in contact.view
 
     def offers(self, contact: Contact, copy: Copy) -> bool:

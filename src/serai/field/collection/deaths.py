@@ -14,7 +14,7 @@ from serai.field.engine.control import charge_floods
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
 from serai.field.engine.sessions import close_session, is_going_on, link_at, open_session, session_of_bit, take_first
-from serai.field.engine.state import BITS, DEAD, EXPIRED_COPY, NONE, Field
+from serai.field.engine.state import BITS, DEAD, EXPIRED_COPY, NONE, STORED, Field
 
 
 @step
@@ -73,10 +73,11 @@ def lose_list(field: Field, c: int) -> None:
 @step
 def lose(field: Field, c: int) -> None:
     """A copy is lost with its sensor."""
-    if field.copies[c].state == EXPIRED_COPY:
+    copy = field.copies[c]
+    if copy.state == EXPIRED_COPY:
         free_copy(field, c)
         return
-    log_drop(field, field.copies[c].event, field.copies[c].holder, DEAD)
+    log_drop(field, copy.event, copy.holder, DEAD, NONE if copy.state == STORED else copy.subscriber)
     discard(field, c)
 
 

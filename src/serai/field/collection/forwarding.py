@@ -7,6 +7,7 @@ from serai.field.engine.ledger import (
     accept,
     can_send,
     log_drop,
+    log_refused,
     log_transfer,
     receive,
     received_now,
@@ -145,7 +146,7 @@ def send_stored(field: Field, rules: CollectionRules, sensor: int, c: int) -> in
     following = copy.next
     copy.rank = rank_of(count + 1, copy.event)
     if count + 1 > rules.alpha:
-        log_drop(field, copy.event, sensor, SPENT)
+        log_drop(field, copy.event, sensor, SPENT, NONE)
         clear_all_pending(field, c)
         remove_stored(field, c)
         discard(field, c)
@@ -238,7 +239,7 @@ def forward(field: Field, session: int, sensor: int, edge: int, event: int, kind
     reason = accept(field, receiver, True)
     log_transfer(field, event, sensor, receiver, field.sessions[session].subscriber, kind, reason != NONE)
     if reason != NONE:
-        log_drop(field, event, receiver, reason)
+        log_refused(field, event, receiver, reason, field.sessions[session].subscriber)
     return bool(reason == NONE)
 
 

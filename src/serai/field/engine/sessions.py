@@ -41,7 +41,11 @@ def link_at(field: Field, session: int, sensor: int) -> int:
 def find_session(field: Field, subscriber: int, community: int) -> int:
     """The session of a subscriber with a community that it meets at some time (binary search)."""
     # Sessions of a subscriber stand by community. That of a community it never meets is not there, and not asked for.
-    low, high, origin = field.meets_start[subscriber], field.meets_start[subscriber + 1], field.communities[community].origin
+    low, high, origin = (
+        field.meets_start[subscriber],
+        field.meets_start[subscriber + 1],
+        field.communities[community].origin,
+    )
     while high - low > 1:
         middle = (low + high) >> 1
         if field.sessions[field.meets[middle]].community <= origin:

@@ -101,7 +101,7 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
     word, bit = bundle // BITS, bit_of(bundle)
     net.link_words[link, word].known |= bit  # not again in this contact, nor back
     net.link_words[link ^ 1, word].known |= bit
-    outcome = RELAYED
+    outcome, stays, moves = RELAYED, False, False
     if is_expired(net.run[0].now_s, net.bundles[bundle].expires_s):
         outcome = LATE
     elif net.words[receiver, word].seen & bit:
@@ -122,11 +122,14 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
             put(net, receiver, bundle)
         if wanted:
             note_delivery(net, receiver, bundle)
+    if outcome == RELAYED and sender == net.bundles[bundle].source:
+        net.bundles[bundle].handed += 1
     if outcome != RELAYED:
         return_copies(net, link)
     elif at.gives > 0 and net.copies[sender, bundle] == 0 and net.words[sender, word].store & bit:
         remove(net, sender, bundle)  # its last copy was given away
-    note_transfer(net, link, at.bytes, outcome)
+        moves = True
+    note_transfer(net, link, at.bytes, outcome, stays, moves)
 
 
 @step
@@ -170,7 +173,7 @@ def first_to_leave(net: Net, node: int) -> int:
         while bits:
             bundle = bundle_at(word, bits)
             bits &= bits - 1
-            if is_being_sent(net, node, bundle):
+            if is_being_sent(net, node, bundle) or is_kept(net, node, bundle):
                 continue
             if victim == NONE or leaves_before(
                 net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[victim].expires_s
@@ -179,6 +182,12 @@ def first_to_leave(net: Net, node: int) -> int:
                 if net.medium.when_full == EVICT_OLDEST:
                     return victim
     return victim
+
+
+@step
+def is_kept(net: Net, node: int, bundle: int) -> bool:
+    """Whether the node is the bundle's source, and too few neighbours have taken it."""
+    return bool(net.bundles[bundle].source == node and net.bundles[bundle].handed < net.medium.keep_own)
 
 
 @step

@@ -69,6 +69,7 @@ BUNDLE = np.dtype(
         ("created_s", "f8"), ("expires_s", "f8"),
         ("size_bytes", "i8"), ("relays", "i8"),  # relays: copies that arrived somewhere
         ("source", "i4"), ("channel", "i4"),
+        ("handed", "i4"),  # neighbours that took it from its source
         ("by_expiry", "i4"),  # in row i: the bundle that expires as the i-th
     ],
     align=True,
@@ -79,6 +80,7 @@ SUBSCRIPTION = np.dtype(
         ("from_s", "f8"), ("to_s", "f8"),
         ("node", "i4"), ("channel", "i4"),
         ("by_end", "i4"),  # in row i: the subscription that ends as the i-th
+        ("noticed", "u1"),  # whether there was an instant at which it was open
     ],
     align=True,
 )  # fmt: skip
@@ -128,11 +130,13 @@ DELIVERY = np.dtype([("time_s", "f8"), ("bundle", "i4"), ("node", "i4"), ("hops"
 TRANSFER = np.dtype(
     [
         ("start_s", "f8"), ("end_s", "f8"), ("bytes", "i8"),
-        ("bundle", "i4"), ("sender", "i4"), ("receiver", "i4"), ("outcome", "i4"),
+        ("bundle", "i4"), ("sender", "i4"), ("receiver", "i4"), ("outcome", "i4"), ("stored", "?"), ("moved", "?"),
     ],
     align=True,
 )  # fmt: skip
-DROP = np.dtype([("time_s", "f8"), ("bundle", "i4"), ("node", "i4"), ("reason", "i4")], align=True)
+DROP = np.dtype(
+    [("time_s", "f8"), ("after", "i8"), ("bundle", "i4"), ("node", "i4"), ("reason", "i4"), ("held", "?")], align=True
+)
 
 
 class Medium(NamedTuple):
@@ -146,6 +150,7 @@ class Medium(NamedTuple):
     step_s: float = 0.0  # above 0: things happen at ticks only
     key: int = 0  # what random orders are drawn from
     full_log: bool = False
+    keep_own: int = 0  # a source does not drop its bundle for others before so many neighbours have taken it
 
 
 class Net(NamedTuple):
