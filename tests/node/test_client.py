@@ -29,7 +29,7 @@ def test_publish_and_subscribe():
         async with Node(port=node.port) as one, Node(port=node.port) as other:
             hot = asyncio.create_task(some(other.messages("room/+", where="t > 20", qos=2), 2))
             every = asyncio.create_task(some(other.messages("#", qos=1), 4))
-            while len(node.disk.tables["interest"]) < 2:
+            while node.disk.count("interest") < 2:
                 await asyncio.sleep(0.01)
             await one.publish("room/1", {"t": 15}, qos=0)
             await one.publish("room/1", {"t": 25}, qos=1, lifetime_s=100, properties=(("a", "b"),))
@@ -43,7 +43,7 @@ def test_publish_and_subscribe():
         assert hot[0].properties == (("a", "b"),)
         assert 90 <= hot[0].expires_in_s <= 100
         assert [one.payload for one in every] == [b'{"t": 15}', b'{"t": 25}', b'{"t": 35}', b"text"]
-        until(lambda: not node.disk.tables["outbox"])
+        until(lambda: not node.disk.count("outbox"))
 
 
 def test_many_at_once():
@@ -64,7 +64,7 @@ def test_what_was_not_taken_comes_again():
 
     async def talk(node):
         begun = asyncio.create_task(first(node, 3))
-        while not node.disk.tables["interest"]:
+        while not node.disk.count("interest"):
             await asyncio.sleep(0.01)
         async with Node(port=node.port) as one:
             for number in range(5):
@@ -88,7 +88,7 @@ def test_what_cannot_be_done():
                     await one.publish("a/+", b"")
                 with pytest.raises(BadInput, match="expected a number"):
                     await some(one.messages("t", where="a <"), 1)
-                node.disk.node.room = 0
+                node.take(0)
                 with pytest.raises(CannotRun, match="the store is full"):
                     await one.publish("t", b"x")
                 waiting = asyncio.create_task(some(one.messages("t"), 1))

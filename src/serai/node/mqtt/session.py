@@ -54,6 +54,7 @@ _RETURN_CODES: Final = {0x84: 1, BAD_CLIENT: 2, BAD_PASSWORD: 4, NOT_AUTHORIZED:
 FOR_EVER: Final = 0xFFFFFFFF
 ALIASES: Final = 16
 _LONGEST_NAME: Final = 256
+_LEEWAY: Final = 100  # mosquitto 2.0 counts a message up to PUBREC, where the standard (4.9) says PUBCOMP
 _OWN: Final = "$SYS/"
 
 
@@ -189,8 +190,8 @@ class Session:
             return self._rejected(publish, BAD_TOPIC, problem)
         if not self.access.may_write(publish.topic):
             return self._rejected(publish, NOT_AUTHORIZED, f"nothing may be published on {publish.topic}")
-        if self.version == V5 and publish.qos == 2 and len(self._unreleased) >= self.settings.in_flight:
-            raise PeerError(f"more than {self.settings.in_flight} messages without PUBREL", TOO_MANY)
+        if self.version == V5 and publish.qos == 2 and len(self._unreleased) >= self.settings.in_flight + _LEEWAY:
+            raise PeerError(f"{len(self._unreleased)} messages without PUBREL", TOO_MANY)
         if self.parked:
             return self._park(publish)
         return self._stored(publish, now_s)
