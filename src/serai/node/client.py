@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -144,7 +144,7 @@ class Node:
             if qos == 2:
                 await self._ask(Ack("pubrel", packet), "pubcomp", packet)
 
-    async def messages(self, filter: str = "#", *, where: str = "", qos: int = 1) -> AsyncIterator[Message]:
+    async def messages(self, filter: str = "#", *, where: str = "", qos: int = 1) -> AsyncGenerator[Message, None]:
         """Messages that the filter asks for, and of those what meets the condition; for ever."""
         interest(filter.partition("/")[2].partition("/")[2] if filter.startswith("$share/") else filter, where)
         number = max(self._queues, default=0) + 1

@@ -93,6 +93,27 @@ def middle(status: Status) -> str:
     )
 
 
+def summary(status: Status) -> str:
+    """The same in a few lines of text, for a terminal."""
+    store, waiting = status["store"], sum(one["queued"] for one in status["sessions"])
+    sums = {"drops": status["drops"], "transfers": status["transfers"]}
+    told = {
+        name: ", ".join(f"{count(number)} {what}" for what, number in numbers.items() if number) or "none"
+        for name, numbers in sums.items()
+    }
+    now = ", ".join(f"{_short(one['name'])} for {span(one['for_s'])}" for one in status["neighbours"]) or "nobody"
+    lines = [
+        f"{_short(str(status['name']))}, up for {span(status.get('uptime_s', 0))}",
+        *(f"problem: {one}" for one in status.get("problems", ())),
+        f"neighbours    {now}",
+        f"store         {count(store['bundles'])} bundles, {size(store['bytes'])} of {size(store['capacity_bytes'])}",
+        f"applications  {len(status['sessions'])}, for which {count(waiting)} messages wait",
+        f"transfers     {told['transfers']}",
+        f"dropped       {told['drops']}",
+    ]
+    return "\n".join(lines)
+
+
 def _short(name: str) -> str:
     return name.removeprefix("dtn://").rstrip("/")
 
