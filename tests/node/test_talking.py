@@ -8,6 +8,7 @@ import time
 import pytest
 
 from serai.cli import execute
+from serai.node.demo import play
 from serai.node.mqtt.access import check_password
 from tests.node.test_daemon import ENVIRONMENT, init, node
 
@@ -82,3 +83,11 @@ def test_password(monkeypatch, capsys, tmp_path):
     assert not check_password(kept, b"Secret")
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     assert execute(["node", "password"]) == 2
+
+
+def test_the_demo():
+    """Three nodes and a ferry: every message once; bytes of several bundles come in one piece, and are matched."""
+    told = []
+    assert play(told.append, pace=0.7), told
+    assert "8 published, 8 arrived" in told[-1]
+    assert sum("the ferry is at" in line for line in told) == 4

@@ -181,7 +181,7 @@ def node_publish(
     user: UserName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish messages; with --qos 1 or 2 they are on the node's disk then."""
+    """Publish a message, or each line of stdin as one."""
     import asyncio
 
     from serai.core.units import TIME, parse_quantity
@@ -247,6 +247,19 @@ def node_password(as_json: AsJson = False) -> None:
         raise BadInput("no password: type one, or give it as a line on stdin")
     kept = hash_password(typed.encode(), secrets.token_bytes(16))
     print_json({"password": kept}) if as_json else print(kept)
+
+
+@nodes.command("demo")
+def node_demo(as_json: AsJson = False) -> None:
+    """Play three nodes and a ferry on this machine, in 15 seconds."""
+    from serai.node.demo import play
+
+    lines: list[str] = []
+    as_it_should_be = play(lines.append if as_json else print)
+    if as_json:
+        print_json({"as_it_should_be": as_it_should_be, "told": lines})
+    if not as_it_should_be:
+        raise CannotRun("not every message has arrived once: is this machine very busy?")
 
 
 def _application(node: str | None, user: str | None) -> Application:

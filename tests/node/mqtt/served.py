@@ -38,12 +38,21 @@ class Served:
         assert self.server.say(word)
 
     async def _die(self):
-        server, self.server.perform = self.server, lambda effects: None
-        for one in server._servers:
-            one.close()
-        for connection in list(server.connections.values()):
-            connection.transport.abort()
+        server = self.server
+
+        def cut(*_):
+            for connection in list(server.connections.values()):
+                connection.transport.abort()
+
+        server.perform = cut
         server._ticking.cancel()
+        for listener in server._servers:  # asyncio forgets a connection that comes while it closes
+            for one in listener.sockets:
+                self.loop.remove_reader(one.fileno())
+        await asyncio.sleep(0.01)
+        cut()
+        for listener in server._servers:
+            listener.close()
         await asyncio.sleep(0.01)
         self.disk.waiting.clear()
         await self.start()

@@ -13,7 +13,7 @@ from serai.core.errors import BadInput, PeerError
 from serai.node.interests import Asked, Content, asked, read_interest, topic_problem
 from serai.node.mqtt.access import Access
 from serai.node.mqtt.clients import Client, Clients, Received, message_of, packed
-from serai.node.mqtt.delivery import NOT_FOUND, NOTHING, Close, Outgoing, Say, joined
+from serai.node.mqtt.delivery import NOT_FOUND, NOTHING, Close, Outgoing, Say
 from serai.node.mqtt.packets import (
     V3,
     V5,
@@ -33,7 +33,7 @@ from serai.node.mqtt.packets import (
     Wish,
 )
 from serai.node.mqtt.properties import ALIAS_INVALID, PROTOCOL_ERROR, Properties
-from serai.node.words import Effects, Subscription
+from serai.node.words import Effects, Subscription, joined
 
 # Reason codes (2.4)
 UNSPECIFIED: Final = 0x80
