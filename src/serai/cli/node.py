@@ -286,3 +286,20 @@ def _door(node: str | None, name: str) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 0xFFFF:
         raise BadInput(f"--node {node}: no such folder or file, and not HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+@nodes.command("log")
+def node_log(
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of nodes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Make a run folder of what nodes have logged."""
+    from serai.node.log import write_recorded
+
+    run = write_recorded(stores, out)
+    if as_json:
+        print_json({"run": str(out), "nodes": len(run.names), "counts": run.counts()})
+    else:
+        print(f"{', '.join(run.in_numbers())}: written to {out}")
+        print(f"See it with: serai report {out}")

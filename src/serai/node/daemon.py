@@ -72,6 +72,7 @@ class Daemon:
         self.clients.restore(self.store.inbound(), self.now_s())
         self.mqtt = MqttServer(self.clients, self.writer.perform, self.now_s, self._told)
         self.web = WebServer(self.status)
+        self.writer.perform(self.node.started(self.now_s()))
 
     def now_s(self) -> float:
         """The node's time."""
