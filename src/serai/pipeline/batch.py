@@ -86,6 +86,7 @@ class Batches:
 
     def run_pending(self, now: Callable[[], float]) -> Iterator[Done]:
         """Make batches until nothing is left; one that was begun before a crash is made first, as it was planned."""
+        self._clear_left_overs()
         while (plan := self._plan(now)) is not None:
             yield self._make(plan)
 
@@ -94,15 +95,13 @@ class Batches:
     def _plan(self, now: Callable[[], float]) -> Plan | None:
         last = self.tables.last_batch()
         batch = 0 if last is None else last + 1
-        path = self.config.home / "plans" / f"{batch:08}.json"
+        path = self._place_of_plan(batch)
         if path.exists():
             return Plan(**json.loads(path.read_text(encoding="utf-8")))
-        waiting = sorted(
-            copy for landing in self.landings for copy in landing.folder.iterdir() if not copy.name.startswith(".")
-        )
+        waiting = self._waiting()
         if not waiting:
             return None
-        copies = [str(copy) for copy in waiting[:FILES_PER_BATCH]]
+        copies = [str(copy) for _, copy in waiting[:FILES_PER_BATCH]]
         plan = Plan(batch, copies, str(self._fixed_subscriptions()), now())
         _write_once(path, json.dumps(asdict(plan), indent=1))
         return plan
@@ -116,6 +115,32 @@ class Batches:
         place = aside.with_name(f"{_digest(aside)}.parquet")
         aside.replace(place)
         return place
+
+    def _clear_left_overs(self) -> None:
+        """Clear away copies that a crash has left: their batch is in the journal, so they are not read again."""
+        if (last := self.tables.last_batch()) is None or not self._waiting():
+            return
+        done = self.tables.read("journal", ["sha256", "state"]).to_pylist()
+        state = {row["sha256"]: row["state"] for row in done}
+        planned = json.loads(self._place_of_plan(last).read_text(encoding="utf-8"))["copies"]
+        for landing, copy in self._waiting():
+            digest, _, form = copy.name.partition(".")
+            # One that is tried again has a number for its format, and its content has been in the journal before.
+            if str(copy) in planned or (digest in state and not form.isdigit()):
+                if state[digest] == "quarantined":
+                    landing.set_aside(copy)
+                landing.done([copy])
+
+    def _waiting(self) -> list[tuple[Landing, Path]]:
+        return [
+            (landing, copy)
+            for landing in self.landings
+            for copy in sorted(landing.folder.iterdir())
+            if not copy.name.startswith(".")
+        ]
+
+    def _place_of_plan(self, batch: int) -> Path:
+        return self.config.home / "plans" / f"{batch:08}.json"
 
     # --- Making a batch
 
