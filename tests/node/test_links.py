@@ -363,7 +363,7 @@ async def flood_of_lists(port: int) -> None:
 def test_endless_lists_leave_others_their_time() -> None:
     """An honest neighbour keeps most of its throughput; it would be left a fifth.
 
-    Both neighbours, and what the hostile one costs itself, are counted here: hence half of it, not the 80 % that are meant.
+    What both neighbours cost is counted, too: hence half of it, not the 80 % that are meant.
     """
 
     async def story(hostile: bool) -> float:
