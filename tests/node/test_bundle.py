@@ -1,6 +1,5 @@
 """Bundles: RFC examples byte for byte, round trips, another's codec (pyD3TN), and what is refused."""
 
-import random
 from datetime import UTC, datetime
 
 import cbor2
@@ -29,7 +28,7 @@ from serai.node.bundle.bpv7 import (
 )
 from serai.node.bundle.cbor import decode, encode
 from serai.node.bundle.eid import channel_eid, eid_of, eid_value, topic_of
-from serai.node.bundle.message import Envelope, Refused, join, message_of, onward, split
+from serai.node.bundle.message import Envelope, Refused, message_of, onward
 from serai.node.words import Header, Message
 from tests.node.given import bundles, eids, headers, messages, topics
 
@@ -226,14 +225,14 @@ def test_too_many_hops_no_time_and_numbers_of_ours_are_refused() -> None:
         envelope.open(encode_bundle(strange))
 
 
-@pytest.mark.parametrize(("size", "parts"), [(0, 1), (256 << 10, 1), ((256 << 10) + 1, 2), (1 << 20, 4)])
-def test_long_messages_go_in_parts(size: int, parts: int) -> None:
-    message = Message("t", random.Random(1).randbytes(size), qos=1)
-    pieces = split(message, first_sequence=7)
-    assert len(pieces) == parts
-    if parts > 1:
-        assert [piece.part for piece in pieces] == [(7, place, parts) for place in range(parts)]
-        assert join(reversed(pieces)) == message
+def test_lengths_that_are_not_said_do_not_lead_astray() -> None:
+    """A foreign node may write an endpoint in chunks; the blocks of the path still go behind the primary block."""
+    plain = encode_bundle(Bundle(Primary("dtn://c/x", "dtn://a/", 1, 2, 1000, crc=NO_CRC), (Block(1, 1, b"hello"),)))
+    chunked = plain.replace(b"\x65//c/x", b"\x7f\x62//\x63c/x\xff")
+    assert chunked != plain
+    kept = Envelope("dtn://b/", "net").open(onward(chunked, "dtn://a/", 5, 1)).data
+    assert kept == chunked
+    assert decode_bundle(onward(kept, "dtn://b/", 6, 2)).primary == decode_bundle(plain).primary
 
 
 # -- another's codec

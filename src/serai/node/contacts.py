@@ -89,7 +89,8 @@ class Neighbour:
     asked: bool  # whether it has said what it knows of this node's journal
     told: int = 0  # up to where it knows it
     transfers: dict[int, Transfer] = field(default_factory=dict)
-    acknowledged: deque[tuple[float, int]] = field(default_factory=deque)
+    acknowledged: deque[tuple[float, int]] = field(default_factory=deque)  # of the last seconds: when it began, size
+    recent_bytes: int = 0  # their sum
 
     @property
     def bytes_under_way(self) -> int:
@@ -222,10 +223,11 @@ class Contacts:
             return
         recent = neighbour.acknowledged
         recent.append((transfer.began_s, transfer.size_bytes))
-        while recent and now_s - recent[0][0] > _RATE_OVER_S and len(recent) > 1:
-            recent.popleft()
+        neighbour.recent_bytes += transfer.size_bytes
+        while now_s - recent[0][0] > _RATE_OVER_S and len(recent) > 1:
+            neighbour.recent_bytes -= recent.popleft()[1]
         passed_s = max(now_s - recent[0][0], 0.05)
-        self.router.contacts[peer].rate_bps = max(8 * sum(size for _, size in recent) / passed_s, _LEAST_RATE_BPS)
+        self.router.contacts[peer].rate_bps = max(8 * neighbour.recent_bytes / passed_s, _LEAST_RATE_BPS)
 
     def _log(self, peer: str, transfer: Transfer, size: int, outcome: str, now_s: float, draft: Draft) -> None:
         if isinstance(transfer.message, DataMessage):

@@ -23,8 +23,8 @@ from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import Accept, Effects, Refusal, Refuse, SendBundle, SendKnown, SendList, Word
 
 FIRST_RATE_BPS: Final = 1e6
-LEAST_RATE_BPS: Final = 1e3
-RATE_OVER_S: Final = 5.0
+"""What a link is thought to carry before anything was acknowledged over it."""
+
 OPEN_WITHIN_S: Final = 10.0
 LIST_WITHIN_S: Final = 30.0
 PROGRESS_WITHIN_S: Final = 30.0
@@ -115,7 +115,7 @@ class Link:
         self.wants_tls = False
         self.introduced = False  # the core knows of it
         self.since_s = self.progress_s = at.mono_s
-        self.heard_list = False
+        self.lists = 0  # heard so far
         hello = Hello(me.network, me.epoch, at.node_ms, trust, me.carries)
         offer = Offer(me.envelope.node, me.tls, me.keepalive_s, hello.encode())
         self.session = Session(offer, active=active, now_s=at.mono_s)
@@ -123,7 +123,6 @@ class Link:
             int, tuple[Word, int]
         ] = {}  # by number of transfer: what is sent, bytes that have arrived
         self._sequence = 0
-        self._rate: list[tuple[float, int]] = []
         self._again: set[int] = set()  # transfers of the core that were asked for once more
 
     # -- bytes
@@ -170,6 +169,8 @@ class Link:
             case SendBundle():
                 age_ms = max(0, at.node_ms - word.begins_ms)
                 kept = self.data(word.id)
+                if not kept:  # it has expired since it was chosen
+                    return self._over(word, at, refused="late")
                 return self._send(word, onward(kept, self.me.envelope.node, age_ms, word.hops + 1), at)
         return []
 
@@ -204,7 +205,7 @@ class Link:
         waited_s = at.mono_s - self.since_s
         if self.peer is None and waited_s >= OPEN_WITHIN_S:
             self.closed = self.closed or "no session within 10 s"
-        if self.introduced and not self.heard_list and waited_s >= LIST_WITHIN_S:
+        if self.introduced and not self.lists and waited_s >= LIST_WITHIN_S:
             self.closed = self.closed or "no list within 30 s"
         if self._under_way and at.mono_s - self.progress_s >= PROGRESS_WITHIN_S:
             self.closed = self.closed or "no progress for 30 s"
@@ -226,21 +227,12 @@ class Link:
             return Effects()
         self.introduced = False
         assert self.peer is not None
-        self.neighbours.rates_bps[self.peer] = self.rate_bps(at)
         sent = {
             word.transfer: length
             for word, length in self._under_way.values()
             if isinstance(word, SendBundle | SendList)
         }
         return self.node.contact_down(self.peer, at.node_s, sent)
-
-    def rate_bps(self, at: Instant) -> float:
-        """An estimate of the link's rate: what was acknowledged in the last 5 s."""
-        recent = [(time_s, count) for time_s, count in self._rate if at.mono_s - time_s <= RATE_OVER_S]
-        if not recent:
-            return FIRST_RATE_BPS
-        passed_s = max(0.1, at.mono_s - recent[0][0])
-        return max(LEAST_RATE_BPS, 8 * sum(count for _, count in recent) / passed_s)
 
     # -- inside
 
@@ -285,8 +277,9 @@ class Link:
         effects = [older.lost(at)] if older is not None else []
         if stays and hello is not None:
             self.introduced, self.since_s = True, at.mono_s
-            rate_bps = self.neighbours.rates_bps.get(peer, FIRST_RATE_BPS)
-            effects.append(self.node.contact_up(peer, at.node_s, rate_bps, carries=hello.carries, epoch=hello.epoch))
+            effects.append(
+                self.node.contact_up(peer, at.node_s, FIRST_RATE_BPS, carries=hello.carries, epoch=hello.epoch)
+            )
         return effects
 
     def _ended(self, why: str) -> PeerError:
@@ -320,15 +313,13 @@ class Link:
         if isinstance(said, JournalKnown):
             effects = self.node.journal_known(self.peer, said.epoch, said.upto, at.node_s)
         else:
-            self.heard_list = True
+            self.lists += 1
             effects = self.node.list_received(self.peer, said, at.node_s)
         return [effects.then(Accept(self.peer, self._first + number))]
 
     def _moved(self, number: int, length: int, at: Instant) -> None:
-        word, before = self._under_way[number]
-        self._under_way[number] = word, length
+        self._under_way[number] = self._under_way[number][0], length
         self.progress_s = at.mono_s
-        self._rate = [*(one for one in self._rate if at.mono_s - one[0] <= RATE_OVER_S), (at.mono_s, length - before)]
 
     def _refused(self, word: Word, reason: int, at: Instant) -> list[Effects]:
         if reason == tcpcl.RETRANSMIT and isinstance(word, SendBundle | SendList) and word.transfer not in self._again:
@@ -353,7 +344,6 @@ class Neighbours:
     def __init__(self, node: str) -> None:
         self.node = node
         self.links: dict[str, Link] = {}
-        self.rates_bps: dict[str, float] = {}  # as they were in the last session
 
     def admit(self, link: Link, at: Instant) -> tuple[bool, Link | None]:
         """Whether a link that has just opened stays, and which older one has to go for it."""
@@ -383,12 +373,11 @@ class Neighbours:
             del self.links[link.peer]
 
     def status(self, at: Instant) -> list[dict[str, Any]]:
-        """Each neighbour now: name, who dialled, how long it has been there, what is under way, its rate."""
+        """Each neighbour now: name, who dialled, how long it has been there, what is under way."""
         return [
             {
                 "name": node_name(peer), "dialled": link.active, "since_s": round(at.mono_s - link.since_s, 1),
                 "dpsp": link.hello is not None, "under_way": len(link.session.sending),
-                "rate_bps": round(link.rate_bps(at)),
             }
             for peer, link in sorted(self.links.items())
         ]  # fmt: skip
