@@ -40,6 +40,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/matching.py
 
 docs: $(DOCS_READY)
+	$(BIN)/python tools/pictures.py
 	$(BIN)/zensical build --clean --strict
 
 clean:
