@@ -54,6 +54,18 @@ def keep_copies(own: Any, offer: Offer) -> tuple[int, int]:
     return 0, offer.copies
 
 
+@rule
+def change_nothing(own: Any, net: Any, link: int) -> bool:
+    """What a node makes of a neighbour whom it meets: nothing."""
+    return False
+
+
+@rule
+def know_nothing(own: Any, net: Any, link: int, channel: int) -> tuple[float, float]:
+    """What can be had for nothing about a channel: nothing."""
+    return 0.0, 0.0
+
+
 def room_for_channels(size: Size) -> Room:
     """A list has a number for each channel; nothing is remembered."""
     return Room(in_list=size.channels)
@@ -81,6 +93,12 @@ class RoutingProtocol:
     room_for: Callable[[Size], Room] = room_for_channels
     writes: Callable[[Any, Net, int], int] = write_wanted
     learns: Callable[[Any, Net, int], None] = learn_wanted
+
+    # the same for nothing, where a simulation may do without lists; only the compiled loop asks
+    meets: Callable[[Any, Net, int], bool] = change_nothing
+    """The sender of a link meets its receiver; whether that changes what either is offered."""
+    looks: Callable[[Any, Net, int, int], tuple[float, float]] = know_nothing
+    """What `Offer.theirs` and `Offer.mine` are at this moment."""
 
     @property
     def name(self) -> str:

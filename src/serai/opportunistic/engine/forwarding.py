@@ -1,7 +1,8 @@
 """Which bundle goes to a neighbour next, and what becomes of one that arrives: DPSP's core operation, steps 2 to 5."""
 
 from serai.core.rules import step
-from serai.opportunistic.engine.answers import offers, prefers, splits
+from serai.opportunistic.engine.answers import looks, offers, prefers, splits
+from serai.opportunistic.engine.links import note_nothing
 from serai.opportunistic.engine.state import BITS, DUPLICATE, EVICTED, LATE, NONE, REFUSED, RELAYED, Net
 from serai.opportunistic.engine.stores import (
     bit_of,
@@ -20,6 +21,7 @@ from serai.opportunistic.rules import (
     REFUSE,
     Offer,
     RouterRules,
+    has_unit_left,
     is_expired,
     leaves_before,
     link_key,
@@ -54,16 +56,20 @@ def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
             if (wanted_only and not offer.wanted) or not is_offered(net, rules, link, bundle, offer):
                 continue
             rank = tie_rank(rules.order, key, bundle)
-            if best != NONE:
-                if rules.wanted_first and offer.wanted != best_offer.wanted:
-                    if best_offer.wanted:
-                        continue
-                else:
-                    says = prefers(rules, offer, best_offer)
-                    if says < 0 or (says == 0 and rank >= best_rank):
-                        continue
-            best, best_offer, best_rank = bundle, offer, rank
+            if best == NONE or goes_before(rules, offer, best_offer, rank < best_rank):
+                best, best_offer, best_rank = bundle, offer, rank
+    if best == NONE and not wanted_only:
+        note_nothing(net, link)
     return best
+
+
+@step
+def goes_before(rules: RouterRules, offer: Offer, best: Offer, if_equal: bool) -> bool:
+    """Whether a bundle goes before the best so far."""
+    if rules.wanted_first and offer.wanted != best.wanted:
+        return offer.wanted
+    says = prefers(rules, offer, best)
+    return bool(says > 0 or (says == 0 and if_equal))
 
 
 @step
@@ -73,7 +79,8 @@ def offer_of(net: Net, rules: RouterRules, link: int, bundle: int) -> Offer:
     copies = net.copies[net.links[link].sender, bundle] if rules.copies > 0 else 0
     if not rules.lists:
         wanted = net.wants[channel, net.links[link].receiver] > 0
-        return Offer(wanted, copies, rules.if_unknown, rules.if_unknown, 0.0, created_s)
+        theirs, mine = looks(rules, net, link, channel)
+        return Offer(wanted, copies, theirs, mine, 0.0, created_s)
     view = net.views[link, channel]
     return Offer(view.theirs == rules.if_wanted, copies, view.theirs, view.mine, view.popularity, created_s)
 
@@ -83,9 +90,12 @@ def is_offered(net: Net, rules: RouterRules, link: int, bundle: int, offer: Offe
     """Whether the sender offers the bundle at all."""
     if not offer.wanted and not net.nodes[net.links[link].receiver].carries:
         return False
+    unit_s, expires_s = net.medium.lifetime_unit_s, net.bundles[bundle].expires_s
+    if unit_s > 0 and not offer.wanted and not has_unit_left(net.run[0].now_s, expires_s, unit_s):
+        return False
     if rules.skip_late:
         ends_s = net.run[0].now_s + transfer_s(net.bundles[bundle].size_bytes, net.medium.rate_bps)
-        if is_expired(ends_s, net.bundles[bundle].expires_s):
+        if is_expired(ends_s, expires_s):
             return False
     return bool(offers(rules, offer))
 
@@ -145,6 +155,7 @@ def return_copies(net: Net, link: int) -> None:
     at = net.links[link]
     if at.reserved > 0:
         net.copies[at.sender, at.carries] += at.reserved
+        net.nodes[at.sender].gained += 1
 
 
 @step

@@ -43,6 +43,7 @@ def use_bytes(net: Net, node: int, change: int) -> None:
 def put(net: Net, node: int, bundle: int) -> None:
     """Store a bundle for which there is room."""
     net.words[node, bundle // BITS].store |= bit_of(bundle)
+    net.nodes[node].gained += 1
     use_bytes(net, node, net.bundles[bundle].size_bytes)
 
 
