@@ -17,10 +17,10 @@ from tests.field.naive.parts import EXPIRED, STRANDED, Drop, Records, receive_pj
 from tests.field.worlds import Case, any_cases, cases, product_records
 
 
-def settled(drops: list[Drop]) -> list[Drop]:
+def settled(records: Records) -> list[tuple[Drop, tuple[int, bool, int]]]:
     """The drops with an order where they have none: expiry and the end of a session drop all at once."""
-    rows: list[Drop] = []
-    for (_, reason), group in groupby(drops, key=lambda drop: (drop.time_s, drop.reason)):
+    drops, rows = zip(records.drops, records.whose, strict=True), []
+    for (_, reason), group in groupby(drops, key=lambda row: (row[0].time_s, row[0].reason)):
         step = list(group)
         rows += sorted(step) if reason in (EXPIRED, STRANDED) else step
     return rows
@@ -30,7 +30,8 @@ def assert_same(product: Records, naive: Records) -> None:
     """Number for number, the most telling difference first."""
     assert product.died_s == naive.died_s
     assert product.transfers == naive.transfers
-    assert settled(product.drops) == settled(naive.drops)
+    assert product.kept == naive.kept
+    assert settled(product) == settled(naive)
     assert product.drops_by_reason == naive.drops_by_reason
     assert product.receptions == naive.receptions
     assert product.transmissions == naive.transmissions

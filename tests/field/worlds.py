@@ -164,9 +164,13 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         receptions=[Reception(int(e), int(p), int(t), bool(wanted)) for e, p, t, wanted in receptions],
         transfers=[
             Transfer(time_s, event, sender, receiver, addressee, TRANSFERS[kind], OUTCOMES[outcome] == "accepted")
-            for time_s, event, sender, receiver, addressee, kind, outcome in rows_of(full.transfers)
+            for time_s, event, sender, receiver, addressee, kind, outcome, _, _ in rows_of(full.transfers)
         ],
-        drops=[Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, reason in rows_of(full.drops)],
+        kept=list(zip(full.transfers.stored.tolist(), full.transfers.moved.tolist(), strict=True)),
+        drops=[
+            Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, _, reason, _, _ in rows_of(full.drops)
+        ],
+        whose=[(addressee, bool(held), after) for _, _, _, addressee, _, held, after in rows_of(full.drops)],
         drops_by_reason=Counter(ledger.drops),
         transmissions=ledger.transmissions.tolist(),
         sent=ledger.sent.tolist(),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from serai.field.communities import find_communities
+from serai.field.engine.state import FULL
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.sections import FieldScenario
 from serai.field.visits import visits_of
@@ -109,12 +110,14 @@ def run(of: World, entries: Ledger, settings: FieldScenario | None = None, full:
 
 
 def full_log(transfers: list[tuple[int, ...]], drops: list[tuple[int, ...]]) -> FullLog:
-    """(time, event, sender, receiver, addressee, kind, outcome) and (time, event, node, reason)."""
+    """(time, event, sender, receiver, addressee, kind, outcome) and (time, event, node, reason); nothing is stored."""
     sent = np.array(transfers, np.int32).reshape(-1, 7).T
     lost = np.array(drops, np.int32).reshape(-1, 4).T
+    codes, none = [column.astype(np.int8) for column in (*sent[5:], lost[3])], np.zeros(len(transfers), np.bool_)
+    nobody, held = np.full(len(drops), -1, np.int32), lost[3] != FULL
     return FullLog(
-        Transfers(*(column.copy() for column in sent[:5]), *(column.astype(np.int8) for column in sent[5:])),
-        Drops(*(column.copy() for column in lost[:3]), lost[3].astype(np.int8)),
+        Transfers(*(column.copy() for column in sent[:5]), *codes[:2], none, none),
+        Drops(*(column.copy() for column in lost[:3]), nobody, codes[2], held, np.zeros(len(drops), np.int64)),
     )
 
 

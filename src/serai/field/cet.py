@@ -28,7 +28,7 @@ from serai.field import ced
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
 from serai.field.engine.control import energy_left_pj, is_over
-from serai.field.engine.ledger import accept, locate, log_drop, log_transfer, received_now, send_to_sensor
+from serai.field.engine.ledger import accept, locate, log_drop, log_stored, log_transfer, received_now, send_to_sensor
 from serai.field.engine.queues import new_copy
 from serai.field.engine.sessions import clear_pending, find_session
 from serai.field.engine.setup import drive, lay_out
@@ -301,9 +301,10 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
     row = field.receptions[entry]
     carry(field, row.event, receiver, goal)
     if field.sensors[goal].queue >= field.limits.queue:
-        log_drop(field, row.event, goal, FULL)
+        log_drop(field, row.event, goal, FULL, NONE)
         return
     c = new_copy(field, row.event, goal, row.count if rules.keep_count else 0, STORED)
+    log_stored(field)
     store(field, rules.collection, c)
     if rules.know_returner:
         clear_pending(field, c, find_session(field, row.subscriber, field.sensors[goal].community))

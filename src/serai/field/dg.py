@@ -163,7 +163,7 @@ def expire(field: Field, queues: Queues) -> None:
         # An event that met a full queue at birth was never in it.
         if first < queues.end[sensor] and queues.event[queues.start[sensor] + first] == event:
             queues.first[sensor] += 1
-            log_drop(field, event, sensor, EXPIRED)
+            log_drop(field, event, sensor, EXPIRED, NONE)
 
 
 @step
@@ -173,7 +173,7 @@ def publish_next_event(field: Field, queues: Queues) -> None:
     field.tally[0].born += 1
     sensor = field.event_sensor[event]
     if queues.end[sensor] - queues.first[sensor] >= field.limits.queue:
-        log_drop(field, event, sensor, FULL)
+        log_drop(field, event, sensor, FULL, NONE)
         return
     queues.event[queues.start[sensor] + queues.end[sensor]] = event
     queues.end[sensor] += 1

@@ -20,6 +20,7 @@ Times = NDArray[np.int32]  # whole seconds: field protocols run in slots
 Numbers = NDArray[np.int32]  # of events, sensors, subscribers, nodes
 Counts = NDArray[np.int64]
 Codes = NDArray[np.int8]  # places in a list of words
+Flags = NDArray[np.bool_]
 
 OUTCOMES: Final = ("accepted", "refused")
 
@@ -52,6 +53,8 @@ class Transfers(NamedTuple):
     addressee: Numbers  # the subscriber (as a node) the copy is on its way to, or -1
     kind: Codes  # place in `serai.field.engine.state.TRANSFERS`
     outcome: Codes  # place in `OUTCOMES`
+    stored: Flags  # whether one more copy lies in the receiver's queue
+    moved: Flags  # whether one copy less lies in the sender's
 
 
 class Drops(NamedTuple):
@@ -60,7 +63,10 @@ class Drops(NamedTuple):
     time_s: Times
     event: Numbers
     node: Numbers
+    addressee: Numbers  # the subscriber (as a node) the copy was on its way to, or -1
     reason: Codes  # place in `serai.field.engine.state.DROPS`
+    held: Flags  # whether it lay in the sensor's queue
+    after: Counts  # so many transfers
 
 
 class FullLog(NamedTuple):

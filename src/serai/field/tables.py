@@ -171,6 +171,8 @@ def _transfers(run: FieldRun, transfers: Transfers) -> Columns:
         "bytes": _size_bytes(run),
         "kind": words(transfers.kind, TRANSFERS),
         "outcome": words(transfers.outcome, OUTCOMES),
+        "stored": transfers.stored,
+        "moved": transfers.moved,
     }
 
 
@@ -253,12 +255,17 @@ def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
             addressee=array(transfers, "addressee", np.int32),
             kind=codes(transfers, "kind", TRANSFERS),
             outcome=codes(transfers, "outcome", OUTCOMES),
+            stored=array(transfers, "stored", np.bool_),
+            moved=array(transfers, "moved", np.bool_),
         ),
         Drops(
             time_s=array(drops, "time_s", np.int32),
             event=array(drops, "event", np.int32),
             node=array(drops, "node", np.int32),
+            addressee=array(drops, "addressee", np.int32),
             reason=codes(drops, "reason", DROPS),
+            held=array(drops, "held", np.bool_),
+            after=array(drops, "after", np.int64),
         ),
     )
 

@@ -104,6 +104,8 @@ TRANSFERS = pa.schema(
         column("bytes", BYTES, "bytes sent"),
         column("kind", WORD, "`source`, `relay`, `return`, `placement`, `copy`, `event` or `notification`: see below"),
         column("outcome", WORD, "`accepted`, `duplicate`, `refused`, `late`, `broken` or `unfinished`: see below"),
+        column("stored", pa.bool_(), "whether one more copy lies in the receiver's queue or store"),
+        column("moved", pa.bool_(), "whether one copy less lies in the sender's: it went itself"),
     ]
 )
 
@@ -112,6 +114,9 @@ DROPS = pa.schema(
         column("time_s", SECONDS, "when; null: the run has no clock", nullable=True),
         column("event", INDEX, "of which event a copy was lost"),
         column("node", INDEX, "node at which it was lost"),
+        column("addressee", INDEX, "node for which the copy was on its way; -1: none"),
+        column("held", pa.bool_(), "whether it lay in the node's queue or store; false: it was never taken in"),
+        column("after", COUNT, "it happened after so many rows of `transfers`; null: no order is known", nullable=True),
         column("reason", WORD, "`expired`, `spent`, `full`, `stranded`, `evicted` or `lost`: see below"),
     ]
 )

@@ -84,7 +84,7 @@ def columns_of(run: OpportunisticRun) -> dict[str, Columns]:
         "relays": {"event": np.arange(len(outcome.relays), dtype=np.int32), "relays": outcome.relays},
     }
     if run.full_log:
-        columns |= {"transfers": _transfers(run), "drops": _drops(outcome.drop_log)}
+        columns |= {"transfers": _transfers(run), "drops": _drops(run, outcome.drop_log)}
     return columns
 
 
@@ -152,14 +152,15 @@ def _transfers(run: OpportunisticRun) -> Columns:
         "bytes": log.bytes.astype(np.float64),
         "kind": "copy",
         "outcome": words(log.outcome.astype(np.int8), OUTCOMES),
+        "stored": np.ascontiguousarray(log.stored),
+        "moved": np.ascontiguousarray(log.moved),
     }
 
 
-def _drops(log: Records) -> Columns:
-    return {
-        "time_s": np.ascontiguousarray(log.time_s),
+def _drops(run: OpportunisticRun, log: Records) -> Columns:
+    return {name: np.ascontiguousarray(log[name]) for name in ("time_s", "node", "held", "after")} | {
         "event": np.ascontiguousarray(log.bundle),
-        "node": np.ascontiguousarray(log.node),
+        "addressee": run.published.targets[log.bundle],
         "reason": words(log.reason.astype(np.int8), DROPS),
     }
 

@@ -206,11 +206,11 @@ def _load(load: Load) -> Columns:
 def _transfers(run: OverlayRun, hops: Hops) -> Columns:
     """Every hop; nobody fails before the events are published, so each is accepted."""
     own = {"kind": words(hops.kind, HOPS), "bytes": _size_bytes(run), "outcome": "accepted"}
-    return hops._asdict() | own | {"start_s": None, "end_s": None}
+    return hops._asdict() | own | {"start_s": None, "end_s": None, "stored": False, "moved": False}
 
 
 def _drops(losses: Losses) -> Columns:
-    return losses._asdict() | {"time_s": None, "reason": "lost"}
+    return losses._asdict() | {"time_s": None, "reason": "lost", "addressee": -1, "held": False, "after": None}
 
 
 # --- Reading

@@ -183,7 +183,7 @@ class Ced(Network):
             copy.arrived = self.now
             relay.queue.append(copy)
         else:
-            self.note_drop(copy.event, relay, FULL)
+            self.note_drop(copy.event, relay, FULL, copy.addressee)
 
     def deliver(self, copy: Copy, subscriber: Subscriber) -> None:
         """The subscriber receives what the copy carries."""

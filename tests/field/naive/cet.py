@@ -138,11 +138,12 @@ class Cet(Ced):
     def store(self, event: int, count: int, subscriber: Subscriber, place: Sensor) -> None:
         """The returned event becomes the node's own (3.3 (2), end)."""
         if self.is_full(place):
-            self.note_drop(event, place, FULL)
+            self.note_drop(event, place, FULL, None)
             return
         kept = count if self.settings.return_count == "kept" else 0
         memory = {subscriber.number} if self.settings.return_memory == "returner" else set()
         place.queue.append(Copy(event, kept, self.next_serial(), memory=memory))
+        self.records.kept[-1] = (True, False)  # by the last hop of its way, or the return itself
 
     # The head (CET 3.1).
 

@@ -11,6 +11,8 @@ from serai.scenario.section import Scenario
 from tests.field.naive.parts import (
     EXPIRED,
     FULL,
+    RELAY,
+    SOURCE,
     Community,
     Copy,
     Drop,
@@ -100,7 +102,7 @@ class Network:
             if math.ceil(birth) == self.now:
                 sensor = self.sensors[int(number)]
                 if self.is_full(sensor):
-                    self.note_drop(event, sensor, FULL)
+                    self.note_drop(event, sensor, FULL, None)
                 else:
                     sensor.queue.append(Copy(event, count=0, serial=self.next_serial()))
 
@@ -129,10 +131,12 @@ class Network:
     def drop(self, sensor: Sensor, copy: Copy, reason: str) -> None:
         """A copy leaves its queue for good."""
         sensor.queue.remove(copy)
-        self.note_drop(copy.event, sensor, reason)
+        self.note_drop(copy.event, sensor, reason, copy.addressee, held=True)
 
-    def note_drop(self, event: int, sensor: Sensor, reason: str) -> None:
+    def note_drop(self, event: int, sensor: Sensor, reason: str, addressee: int | None, held: bool = False) -> None:
         self.records.drops.append(Drop(self.now, event, sensor.number, reason))
+        whose = -1 if addressee is None else len(self.sensors) + addressee
+        self.records.whose.append((whose, held, len(self.records.transfers)))
         self.records.drops_by_reason[reason] += 1
 
     # Where everybody is.
@@ -193,6 +197,8 @@ class Network:
         self.records.transmissions[event] += 1
         nodes = (self.node(sender), self.node(receiver), self.node(addressee) if addressee else -1)
         self.records.transfers.append(Transfer(self.now, event, *nodes, kind, accepted))
+        becomes_a_copy = kind in (SOURCE, RELAY) and isinstance(receiver, Sensor) and accepted
+        self.records.kept.append((becomes_a_copy, kind == RELAY))
 
     def node(self, who: Sensor | Subscriber) -> int:
         """The node number of a sensor or subscriber in the records."""

@@ -52,7 +52,9 @@ class Records:
 
     receptions: list[Reception] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
+    kept: list[tuple[bool, bool]] = field(default_factory=list)  # of each transfer: stored, moved
     drops: list[Drop] = field(default_factory=list)
+    whose: list[tuple[int, bool, int]] = field(default_factory=list)  # of each drop: addressee, held, after
     drops_by_reason: Counter[str] = field(default_factory=Counter)
     transmissions: list[int] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)

@@ -132,7 +132,7 @@ def send_stored(field: Field, rules: CollectionRules, sensor: int, c: int) -> in
     following = copy.next
     copy.rank = rank_of(count + 1, copy.event)
     if count + 1 > rules.alpha:
-        log_drop(field, copy.event, sensor, SPENT)
+        log_drop(field, copy.event, sensor, SPENT, NONE)
         clear_all_pending(field, c)
         remove_stored(field, c)
         discard(field, c)
@@ -211,7 +211,7 @@ def forward(field: Field, session: int, sensor: int, edge: int, event: int, kind
     send_to_sensor(field, sensor, receiver, field.hop_pj[edge], accepted)
     log_transfer(field, event, sensor, receiver, field.sessions[session].subscriber, kind, not accepted)
     if not accepted:
-        log_drop(field, event, receiver, FULL)
+        log_drop(field, event, receiver, FULL, field.sessions[session].subscriber)
     return bool(accepted)
 
 

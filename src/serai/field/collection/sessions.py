@@ -131,7 +131,8 @@ def settle_stranded(field: Field, rules: CollectionRules, c: int, successor: int
     elif rules.keep_stranded:
         keep_waiting(field, c)
     else:
-        log_drop(field, field.copies[c].event, field.copies[c].holder, STRANDED)
+        copy = field.copies[c]
+        log_drop(field, copy.event, copy.holder, STRANDED, copy.subscriber)
         discard(field, c)
 
 

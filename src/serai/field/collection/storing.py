@@ -23,7 +23,7 @@ def publish_next_event(field: Field, rules: CollectionRules) -> None:
     field.tally[0].born += 1
     sensor = field.event_sensor[event]
     if field.sensors[sensor].queue >= field.limits.queue:
-        log_drop(field, event, sensor, FULL)
+        log_drop(field, event, sensor, FULL, NONE)
     else:
         store(field, rules, new_copy(field, event, sensor, 0, STORED))
 
@@ -59,8 +59,9 @@ def expire(field: Field) -> None:
     c = field.calendar[field.clock[0].slot]
     while c != NONE:
         following = field.copies[c].later
-        log_drop(field, field.copies[c].event, field.copies[c].holder, EXPIRED)
-        if field.copies[c].state == STORED:
+        copy = field.copies[c]
+        log_drop(field, copy.event, copy.holder, EXPIRED, NONE if copy.state == STORED else copy.subscriber)
+        if copy.state == STORED:
             clear_all_pending(field, c)
             remove_stored(field, c)
             discard(field, c)

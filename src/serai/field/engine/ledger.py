@@ -6,7 +6,7 @@ from serai.core.content import matches
 from serai.core.energy import distance, transmit_pj
 from serai.core.jit import rule, step
 from serai.core.order import mix
-from serai.field.engine.state import NONE, Field
+from serai.field.engine.state import FULL, NONE, RELAY, Field
 from serai.world.mobility import position_at
 
 FEW = 16  # places in two cache lines
@@ -24,18 +24,28 @@ def log_transfer(
     field.tally[0].transfers += 1
     row.time_s, row.event, row.sender, row.receiver = field.clock[0].slot, event, sender, receiver
     row.addressee = NONE if addressee == NONE else len(field.sensors) + addressee
-    row.kind, row.outcome = kind, refused
+    row.kind, row.outcome, row.moved = kind, refused, kind == RELAY
+    row.stored = kind <= RELAY and receiver < len(field.sensors) and not refused  # of a return `log_stored` tells
 
 
 @step
-def log_drop(field: Field, event: int, node: int, reason: int) -> None:
-    """A copy of the event was dropped at a sensor."""
+def log_stored(field: Field) -> None:
+    """What was sent last stays where it came to: a returned event is in its place."""
+    if field.limits.full_log:
+        field.transfer_log[field.tally[0].transfers - 1].stored = True
+
+
+@step
+def log_drop(field: Field, event: int, node: int, reason: int, addressee: int) -> None:
+    """A copy of the event was dropped at a sensor, on its way to a subscriber or (NONE) stored there."""
     field.drops[reason] += 1
     if not field.limits.full_log:
         return
     row = field.drop_log[field.tally[0].drops]
     field.tally[0].drops += 1
     row.time_s, row.event, row.node, row.reason = field.clock[0].slot, event, node, reason
+    row.addressee = NONE if addressee == NONE else len(field.sensors) + addressee
+    row.held, row.after = reason != FULL, field.tally[0].transfers
 
 
 @step

@@ -125,11 +125,17 @@ RECEPTION = np.dtype(
 TRANSFER = np.dtype(
     [
         ("time_s", "i4"), ("event", "i4"), ("sender", "i4"), ("receiver", "i4"), ("addressee", "i4"),
-        ("kind", "i1"), ("outcome", "i1"),
+        ("kind", "i1"), ("outcome", "i1"), ("stored", "?"), ("moved", "?"),
     ],
     align=True,
 )  # fmt: skip
-DROP = np.dtype([("time_s", "i4"), ("event", "i4"), ("node", "i4"), ("reason", "i1")], align=True)
+DROP = np.dtype(
+    [
+        ("after", "i8"),  # so many transfers
+        ("time_s", "i4"), ("event", "i4"), ("node", "i4"), ("addressee", "i4"), ("reason", "i1"), ("held", "?"),
+    ],
+    align=True,
+)  # fmt: skip
 
 CLOCK = np.dtype(
     [

@@ -146,7 +146,7 @@ def give_births(net: Net, rules: RouterRules) -> None:
         source, word, bit = net.bundles[bundle].source, bundle // BITS, bit_of(bundle)
         net.words[source, word].seen |= bit
         if is_expired(now_s, net.bundles[bundle].expires_s):
-            note_drop(net, source, bundle, EXPIRED)
+            note_drop(net, source, bundle, EXPIRED, False)
             skip_expired(net)
             continue
         net.alive[word] |= bit
@@ -162,7 +162,7 @@ def give_births(net: Net, rules: RouterRules) -> None:
             if net.medium.single and rules.wanted_first:
                 stir_neighbours(net, source)  # they may ask for it before it is offered
         else:
-            note_drop(net, source, bundle, FULL)
+            note_drop(net, source, bundle, FULL, False)
 
 
 @step

@@ -111,7 +111,7 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
     word, bit = bundle // BITS, bit_of(bundle)
     net.link_words[link, word].known |= bit  # not again in this contact, nor back
     net.link_words[link ^ 1, word].known |= bit
-    outcome = RELAYED
+    outcome, stays, moves = RELAYED, False, False
     if is_expired(net.run[0].now_s, net.bundles[bundle].expires_s):
         outcome = LATE
     elif net.words[receiver, word].seen & bit:
@@ -136,7 +136,8 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
         return_copies(net, link)
     elif at.gives > 0 and net.copies[sender, bundle] == 0 and net.words[sender, word].store & bit:
         remove(net, sender, bundle)  # its last copy was given away
-    note_transfer(net, link, at.bytes, outcome)
+        moves = True
+    note_transfer(net, link, at.bytes, outcome, stays, moves)
 
 
 @step

@@ -131,11 +131,13 @@ DELIVERY = np.dtype([("time_s", "f8"), ("bundle", "i4"), ("node", "i4"), ("hops"
 TRANSFER = np.dtype(
     [
         ("start_s", "f8"), ("end_s", "f8"), ("bytes", "i8"),
-        ("bundle", "i4"), ("sender", "i4"), ("receiver", "i4"), ("outcome", "i4"),
+        ("bundle", "i4"), ("sender", "i4"), ("receiver", "i4"), ("outcome", "i4"), ("stored", "?"), ("moved", "?"),
     ],
     align=True,
 )  # fmt: skip
-DROP = np.dtype([("time_s", "f8"), ("bundle", "i4"), ("node", "i4"), ("reason", "i4")], align=True)
+DROP = np.dtype(
+    [("time_s", "f8"), ("after", "i8"), ("bundle", "i4"), ("node", "i4"), ("reason", "i4"), ("held", "?")], align=True
+)
 
 
 class Medium(NamedTuple):

@@ -58,17 +58,18 @@ def remove(net: Net, node: int, bundle: int) -> None:
 def take_out(net: Net, node: int, bundle: int, reason: int) -> None:
     """Remove a bundle that a node loses, and say why."""
     remove(net, node, bundle)
-    note_drop(net, node, bundle, reason)
+    note_drop(net, node, bundle, reason, True)
 
 
 @step
-def note_drop(net: Net, node: int, bundle: int, reason: int) -> None:
-    """Write down that a node has lost a bundle."""
+def note_drop(net: Net, node: int, bundle: int, reason: int, held: bool) -> None:
+    """Write down that a node has lost a bundle, which it held or never took in."""
     net.drops[reason] += 1
     if net.medium.full_log:
         run = net.run[0]
         row = net.drop_log[run.drops]
         row.time_s, row.bundle, row.node, row.reason = net.run[0].now_s, bundle, node, reason
+        row.held, row.after = held, run.transfers
         run.drops += 1
 
 
@@ -87,8 +88,8 @@ def note_delivery(net: Net, node: int, bundle: int) -> None:
 
 
 @step
-def note_transfer(net: Net, link: int, sent: int, outcome: int) -> None:
-    """Write down how the transfer of a bundle on a link went, and how many bytes were sent."""
+def note_transfer(net: Net, link: int, sent: int, outcome: int, stored: bool, moved: bool) -> None:
+    """Write down how the transfer of a bundle on a link went, how many bytes were sent, and who has it since."""
     run, at = net.run[0], net.links[link]
     net.transfers[outcome] += 1
     run.payload_bytes += sent
@@ -100,4 +101,5 @@ def note_transfer(net: Net, link: int, sent: int, outcome: int) -> None:
         row = net.transfer_log[run.transfers]
         row.start_s, row.end_s, row.bytes, row.bundle = at.start_s, net.run[0].now_s, sent, at.carries
         row.sender, row.receiver, row.outcome = at.sender, at.receiver, outcome
+        row.stored, row.moved = stored, moved
         run.transfers += 1

@@ -65,7 +65,7 @@ def give_up(net: Net, link: int, outcome: int) -> None:
         net.run[0].control_bytes += sent
     else:
         return_copies(net, link)
-        note_transfer(net, link, sent, outcome)
+        note_transfer(net, link, sent, outcome, False, False)
     release(net, link)
 
 
