@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
+from serai.cli.options import AsJson, Like, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
 from serai.cli.spark import say, session, shown_progress
 from serai.core.errors import BadInput, CannotRun
 
@@ -50,6 +50,7 @@ def run(
     protocol: ProtocolName = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement, events: all follow from it.")] = 0,
     settings: Settings = None,
+    like: Like = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the run to this new or empty folder.", show_default=False),
@@ -83,7 +84,7 @@ def run(
     if out is not None:
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
-    loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
+    loaded = load_scenario(scenario, overrides=changes, protocol=protocol, like=like)
     kind = kind_of(loaded)
     how = {"full_log": full_log, "until_death": until_death}
     asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}

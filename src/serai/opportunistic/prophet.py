@@ -1,9 +1,9 @@
 """PRoPHET: bundles go to neighbours that are more likely to meet a subscriber.
 
 Lindgren, Doria, Davies, Grasic, RFC 6693, section 2.1: delivery predictabilities, raised by encounters, aged with time,
-passed on by transitivity. The ONE's PRoPHET, which is older, is another variant. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers
+passed on by transitivity. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers
 its predictability is 1, and a node that meets one of them has met the channel. With one subscriber a channel, as for
-unicast messages, both are the same.
+unicast messages, both are the same. The ONE's ProphetRouter, which is older than the RFC, is a variant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Settings(RouterSettings):
     )
 
     @model_validator(mode="after")
-    def _all_for_nothing(self) -> "Settings":
+    def _all_for_nothing(self) -> Settings:
         if self.variant == "the-one" and self.seen != "live":
             raise ValueError('variant = "the-one" has no lists at all, so it needs seen = "live"')
         return self
@@ -116,7 +116,9 @@ class Predictabilities(Knowledge):
     def __init__(self, node: int, own: Prophet, subscriptions: OwnSubscriptions) -> None:
         super().__init__(node, own, subscriptions)
         if own.as_the_one:
-            raise ValueError('prophet, variant = "the-one": no router knows a neighbour\'s predictabilities for nothing')
+            raise ValueError(
+                'prophet, variant = "the-one": no router knows a neighbour\'s predictabilities for nothing'
+            )
         self.own = own
         self.of: dict[Destination, float] = {}
         self.aged_s = 0.0
@@ -234,7 +236,9 @@ def looks(own: Prophet, net: Net, link: int, channel: int) -> tuple[float, float
         return 0.0, 0.0
     place = len(net.nodes) + channel
     node, other = net.links[link].sender, net.links[link].receiver
-    return net.memory[other, place] * left_by_now(own, net, other), net.memory[node, place] * left_by_now(own, net, node)
+    return net.memory[other, place] * left_by_now(own, net, other), net.memory[node, place] * left_by_now(
+        own, net, node
+    )
 
 
 @step

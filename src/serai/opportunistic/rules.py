@@ -195,8 +195,8 @@ def bloom_bit(salt: int, bundle: int, which: int, size: int) -> int:
 
 # ---- stores
 
-REFUSE, EVICT_OLDEST, EVICT_SOONEST = range(3)
-WHEN_FULL = ("refuse", "oldest", "soonest")
+REFUSE, EVICT_OLDEST, EVICT_SOONEST, EVICT_FIRST_IN = range(4)
+WHEN_FULL = ("refuse", "oldest", "soonest", "first-in")
 
 
 @rule

@@ -146,9 +146,10 @@ class NodeSection(Section):
     store_bytes: Bytes = Field(
         20_000_000, ge=0, le=1 << 60, alias="store", description="How much a node can hold, its own bundles included."
     )
-    when_full: Literal["refuse", "oldest", "soonest"] = Field(
+    when_full: Literal["refuse", "oldest", "soonest", "first-in"] = Field(
         "oldest",
-        description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest.",
+        description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest, or"
+        " those that it took in first; these it may take again (as in The ONE).",
     )
 
 
@@ -210,7 +211,7 @@ class BundleSection(Section):
         0.0,
         ge=0,
         alias="lifetime_unit",
-        description="Lifetimes end to the instant (0), or count in whole units of this (The ONE: \"1 min\"; needs step):"
+        description='Lifetimes end to the instant (0), or count in whole units of this (The ONE: "1 min"; needs step):'
         " with less than one left a bundle goes to subscribers only, and a node looks once in that time, when it is not"
         " sending, what it has to drop.",
     )

@@ -156,7 +156,7 @@ def give_births(net: Net, rules: RouterRules) -> None:
                 net.nodes[node].missing += node != source
         if rules.copies > 0:
             net.copies[source, bundle] = rules.copies
-        if make_room(net, source, net.bundles[bundle].size_bytes):
+        if make_room(net, rules, source, net.bundles[bundle].size_bytes):
             put(net, source, bundle)
             stir(net, source)
             if net.medium.single and rules.wanted_first:

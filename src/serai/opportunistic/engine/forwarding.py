@@ -2,7 +2,7 @@
 
 from serai.core.rules import step
 from serai.opportunistic.engine.answers import looks, offers, prefers, splits
-from serai.opportunistic.engine.links import note_nothing
+from serai.opportunistic.engine.links import look_again, note_nothing
 from serai.opportunistic.engine.state import BITS, DUPLICATE, EVICTED, LATE, NONE, REFUSED, RELAYED, Net
 from serai.opportunistic.engine.stores import (
     bit_of,
@@ -15,7 +15,9 @@ from serai.opportunistic.engine.stores import (
     remove,
     take_out,
 )
+from serai.opportunistic.engine.waiting import stir_neighbours
 from serai.opportunistic.rules import (
+    EVICT_FIRST_IN,
     EVICT_OLDEST,
     LIVE,
     REFUSE,
@@ -119,7 +121,7 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
     else:
         wanted = net.wants[net.bundles[bundle].channel, receiver] > 0
         keeps = not (wanted and rules.consume)
-        stays = keeps and make_room(net, receiver, net.bundles[bundle].size_bytes)
+        stays = keeps and make_room(net, rules, receiver, net.bundles[bundle].size_bytes)
         if wanted or stays:
             net.words[receiver, word].seen |= bit
             net.nodes[receiver].missing -= wanted
@@ -160,7 +162,7 @@ def return_copies(net: Net, link: int) -> None:
 
 
 @step
-def make_room(net: Net, node: int, size_bytes: int) -> bool:
+def make_room(net: Net, rules: RouterRules, node: int, size_bytes: int) -> bool:
     """Whether a bundle of this size fits into the store, after others have left if need be."""
     capacity = net.medium.capacity_bytes
     if size_bytes > capacity:
@@ -170,7 +172,27 @@ def make_room(net: Net, node: int, size_bytes: int) -> bool:
         if victim == NONE:
             return False
         take_out(net, node, victim, EVICTED)
+        if net.medium.when_full == EVICT_FIRST_IN:
+            forget(net, rules, node, victim)
     return True
+
+
+@step
+def forget(net: Net, rules: RouterRules, node: int, bundle: int) -> None:
+    """The node may take the bundle again, unless it was delivered there; neighbours who may ask see that at once."""
+    at, bit = net.words[node, bundle // BITS], bit_of(bundle)
+    if at.given & bit:
+        return
+    at.seen &= ~bit
+    if at.wanted & bit:
+        net.nodes[node].missing += 1
+    if rules.seen == LIVE:
+        link = net.nodes[node].first
+        while link != NONE:
+            net.link_words[link ^ 1, bundle // BITS].known &= ~bit
+            link = net.links[link].next
+        look_again(net, node)
+        stir_neighbours(net, node)
 
 
 @step
@@ -184,13 +206,19 @@ def first_to_leave(net: Net, node: int) -> int:
             bits &= bits - 1
             if is_being_sent(net, node, bundle):
                 continue
-            if victim == NONE or leaves_before(
-                net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[victim].expires_s
-            ):
+            if victim == NONE or leaves_first(net, node, bundle, victim):
                 victim = bundle
                 if net.medium.when_full == EVICT_OLDEST:
                     return victim
     return victim
+
+
+@step
+def leaves_first(net: Net, node: int, bundle: int, older: int) -> bool:
+    """Whether a bundle leaves a full store before an older one."""
+    if net.medium.when_full == EVICT_FIRST_IN:
+        return bool(net.came_s[node, bundle] < net.came_s[node, older])
+    return leaves_before(net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[older].expires_s)
 
 
 @step

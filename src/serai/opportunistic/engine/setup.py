@@ -28,7 +28,7 @@ from serai.opportunistic.engine.state import (
     Records,
 )
 from serai.opportunistic.routing import Room, Size
-from serai.opportunistic.rules import BLOOM, RouterRules, bloom_size
+from serai.opportunistic.rules import BLOOM, EVICT_FIRST_IN, RouterRules, bloom_size
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts, in_order
 
@@ -60,6 +60,7 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         alive=np.zeros(words, np.int64),
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
+        came_s=np.zeros((nodes, count) if medium.when_full == EVICT_FIRST_IN else (0, 0)),
         copies=np.zeros((nodes, count) if rules.copies > 0 else (0, 0), np.int16),
         link_words=records((links, words), LINK_WORD),
         row=np.zeros((listed, room.in_list)),

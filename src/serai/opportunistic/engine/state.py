@@ -170,6 +170,7 @@ class Net(NamedTuple):
     alive: NDArray[np.int64]  # [W]: born and not expired
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
+    came_s: NDArray[np.float64]  # [N, B], when a copy came into the store, where that decides who leaves it
     copies: NDArray[np.int16]  # [N, B], where copies are counted
     link_words: Records  # [L, W]
     row: NDArray[np.float64]  # [L, ...]: the list that a link carries, as its protocol lays it out
