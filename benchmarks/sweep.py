@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import serai
-from serai.lab import delays, measure
+from serai.lab import measure, pairs_of
 from serai.spark.machine import usable_cores
 from serai.spark.session import spark_session
 from serai.sweeping import run as sweeping
@@ -41,7 +41,7 @@ def pool_task(name: str, first: int, stop: int) -> float:
     for seed in range(first, stop):
         run = serai.simulate(scenario, seed=seed)
         measure(run).as_dict()
-        count_delays(delays(run)[0])
+        count_delays(pairs_of(run).delay_s)
     return time.process_time() - begun
 
 

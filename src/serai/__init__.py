@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from serai.opportunistic.metrics import OpportunisticMetrics as OpportunisticMetrics
     from serai.overlay.log import OverlayRun as OverlayRun
     from serai.overlay.metrics import OverlayMetrics as OverlayMetrics
+    from serai.planning.search import plan as plan
     from serai.scenario.section import Scenario as Scenario
     from serai.sweeping.results import Sweep as Sweep
     from serai.sweeping.run import sweep as sweep
@@ -60,6 +61,7 @@ _HOME_OF = {
     "read_run": "lab",
     "simulate": "lab",
     "write_run": "lab",
+    "plan": "planning.search",
     "Scenario": "scenario.section",
     "Sweep": "sweeping.results",
     "sweep": "sweeping.run",

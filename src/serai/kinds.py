@@ -11,19 +11,20 @@ from typing import Any, Generic, TypeVar
 
 from serai.core.errors import BadInput, did_you_mean
 from serai.field.log import FieldRun
-from serai.field.metrics import FieldMetrics, delays_field, measure_field, served_by_size
+from serai.field.metrics import FieldMetrics, measure_field, pairs_field, served_by_size
 from serai.field.sections import FieldScenario
 from serai.field.simulation import check_files_field, simulate_field
 from serai.field.summary import HEADLINES as FIELD_HEADLINES
 from serai.field.summary import summary_field
-from serai.log.metrics import Floats, Metric, Metrics, Served, declared
+from serai.log.metrics import Metric, Metrics, Served, declared
+from serai.log.pairs import RunPairs
 from serai.log.run import Run, SimulatedRun
 from serai.log.summary import Line
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import (
     OpportunisticMetrics,
-    delays_opportunistic,
     measure_opportunistic,
+    pairs_opportunistic,
     write_message_stats,
 )
 from serai.opportunistic.presets import PRESETS
@@ -62,8 +63,8 @@ class Kind(Generic[S, R, M]):
     """A run for the terminal."""
     check_files: Callable[[S], None]
     """Reads the files that a scenario names, and complains about them as a run would."""
-    delays: Callable[[R], tuple[Floats, int]] | None = None
-    """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
+    pairs: Callable[[R], RunPairs] | None = None
+    """What became of every wanted pair; None where nobody waits."""
     served: Callable[[R], Mapping[str, Served]] | None = None
     """Who is served: what became of events by where they were born; None where it makes no difference."""
     message_stats: Callable[[R, Path], None] | None = None
@@ -116,7 +117,7 @@ FIELD = Kind(
     headlines=FIELD_HEADLINES,
     summary=summary_field,
     check_files=check_files_field,
-    delays=delays_field,
+    pairs=pairs_field,
     served=served_by_size,
 )
 OVERLAY = Kind(
@@ -138,7 +139,7 @@ OPPORTUNISTIC = Kind(
     headlines=OPPORTUNISTIC_HEADLINES,
     summary=summary_opportunistic,
     check_files=check_files_opportunistic,
-    delays=delays_opportunistic,
+    pairs=pairs_opportunistic,
     message_stats=write_message_stats,
     presets=PRESETS,
 )

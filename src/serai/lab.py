@@ -15,6 +15,7 @@ from serai.field.sections import FieldScenario
 from serai.kinds import CATALOGUE, check_options, kind_of, kind_of_run, preset
 from serai.log.folder import RUN_FILE, check_keys, read_description
 from serai.log.metrics import Floats, Metrics
+from serai.log.pairs import RunPairs
 from serai.log.run import RecordedRun, Run, SimulatedRun
 from serai.log.run import write_run as write_run
 from serai.opportunistic.log import OpportunisticRun
@@ -121,10 +122,13 @@ def measure(run: Run, **options: bool) -> Metrics:
     return metrics
 
 
-def delays(run: Run) -> tuple[Floats, int] | None:
-    """The delay of each delivered pair, and how many pairs were wanted; None where nobody waits."""
-    answer = kind_of_run(run).delays
-    return answer(run) if answer else None
+def pairs_of(run: Run) -> RunPairs:
+    """What became of every wanted pair of an event and a subscriber."""
+    kind = kind_of_run(run)
+    if kind.pairs is None:
+        raise BadInput(f"in networks of kind {kind.name!r} nobody waits for a delivery")
+    pairs: RunPairs = kind.pairs(run)
+    return pairs
 
 
 def delay_cdf(run: Run) -> tuple[Floats, Floats]:
@@ -132,11 +136,9 @@ def delay_cdf(run: Run) -> tuple[Floats, Floats]:
 
     The undelivered count: the curve ends at the delivery ratio, not at 1.
     """
-    found = delays(run)
-    if found is None:
-        raise BadInput(f"delay_cdf: in networks of kind {kind_of_run(run).name!r} nobody waits for a delivery")
-    delays_s, wanted = found
-    return np.sort(delays_s), np.arange(1, len(delays_s) + 1) / max(wanted, 1)
+    pairs = pairs_of(run)
+    delays_s = np.sort(pairs.delay_s)
+    return delays_s, np.arange(1, len(delays_s) + 1) / max(int(pairs.wanted.sum()), 1)
 
 
 def read_run(folder: str | Path) -> Run:

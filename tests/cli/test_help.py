@@ -14,7 +14,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     listed = re.findall(r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE)
     assert ["".join(words) for words in listed] == [
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report"),
-        *("Plan and prepare:", "scenario"),
+        *("Plan and prepare:", "plan", "scenario"),
         *("Data pipeline:", "match", "stream", "collect"),
         *("Housekeeping:", "protocols", "doctor", "version", "help"),
     ]

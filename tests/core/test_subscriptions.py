@@ -17,6 +17,7 @@ ATTRIBUTES = (
     Attribute("soil.temp-1", "real", -40.0, 60.0),
 )
 INF = math.inf
+ONE_BOX = "one range for each attribute; write a subscription for each of the alternatives"
 
 
 def below(number: float) -> float:
@@ -48,6 +49,8 @@ def above(number: float) -> float:
         ("A1 < 0", [("A1", -INF, -5e-324)]),
         ("\tA1\n< 3 ", [("A1", -INF, below(3.0))]),
         ("soil.temp-1 > -3", [("soil.temp-1", above(-3.0), INF)]),
+        ("not A1 < 3", [("A1", 3.0, INF)]),
+        ("not (A1 < 3 or A2 > 4) and A1 in (5)", [("A1", 5.0, 5.0), ("A2", -INF, 4.0)]),
         ("-3<soil.temp-1<-2", [("soil.temp-1", above(-3.0), below(-2.0))]),
     ],
 )
@@ -74,8 +77,10 @@ def test_names_are_free_when_no_attributes_are_given():
         ("A1 < and", 5, "a number", 'expected a number, found "and"'),
         ("A1 < A2", 5, "a number", 'expected a number, found "A2"'),
         ("3 < 4", 4, "the name of an attribute", 'expected the name of an attribute, found "4"'),
-        ("A1 != 3", 3, "< <= > >= or =", 'expected < <= > >= or =, found "!"'),
-        ("A1 < 3 or A2 < 4", 7, "and, or the end", 'expected and, or the end, found "or"'),
+        ("A1 != 3", 3, ONE_BOX, f'expected {ONE_BOX}, found "!="'),
+        ("A1 < 3 or A2 < 4", 7, ONE_BOX, f'expected {ONE_BOX}, found "or"'),
+        ("not (A1 < 3 and A2 < 4)", 0, ONE_BOX, f'expected {ONE_BOX}, found "not"'),
+        ("A1 in (3, 4)", 3, ONE_BOX, f'expected {ONE_BOX}, found "in"'),
         ("A1 < 3 A2 < 4", 7, "and, or the end", 'expected and, or the end, found "A2"'),
         (
             "A1 < 3 and",
@@ -183,6 +188,7 @@ def test_a_box_cannot_drop_a_constraint():
         ),
         (("1A", "real", 0, 1), 'attribute 1A: "1A" cannot be a name'),
         (("And", "real", 0, 1), 'attribute And: "And" cannot be a name'),
+        (("in", "real", 0, 1), 'attribute in: "in" cannot be a name'),
     ],
 )
 def test_an_impossible_attribute_is_refused(attribute, message):

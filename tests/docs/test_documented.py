@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from serai.cli import app
 from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
 from serai.scenario.load import builtin_names
-from serai.scenario.section import Scenario, SweepTable
+from serai.scenario.section import PlanTable, Scenario, SweepTable
 from serai.sweeping.columns import sweep_schema
 
 ROOT = Path(__file__).parents[2]
@@ -230,5 +230,6 @@ def test_column_of_a_sweep_is_documented(column: str) -> None:
     assert column in code_words(page("sweep.md"))
 
 
-def test_sweep_table_is_documented() -> None:
+def test_sweep_and_plan_tables_are_documented() -> None:
     assert {field.alias or name for name, field in SweepTable.model_fields.items()} <= code_words(page("sweep.md"))
+    assert set(PlanTable.model_fields) <= code_words(page("plan.md"))

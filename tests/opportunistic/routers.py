@@ -19,6 +19,7 @@ def run_routers(world: ContactWorld, medium: Medium, settings: Any) -> Result:
             settings,
             capacity_bytes=medium.capacity_bytes,
             when_full=medium.when_full,
+            keep_own=medium.keep_own,
             carries=carries,
             key=medium.key,
         )

@@ -90,6 +90,7 @@ MEDIA = st.builds(
     lifetime_unit_s=st.sampled_from([0.0, 0.0, 3.0, 7.5]),
     key=st.integers(0, 1 << 40),
     full_log=st.just(True),
+    keep_own=st.sampled_from([0, 0, 1, 2]),
 ).map(lambda medium: medium if medium.step_s else medium._replace(lifetime_unit_s=0.0))
 FOR_ROUTERS = MEDIA.filter(lambda medium: medium.when_full < 3 and not medium.lifetime_unit_s)  # others: simulated only
 
@@ -99,6 +100,7 @@ SHARED = {
     "wanted_first": st.booleans(),
     "consume": st.booleans(),
     "skip_late": st.booleans(),
+    "announce": st.sampled_from(["repeat", "repeat", "change"]),
     "repeat": st.sampled_from(["3 s", "7.3 s", "60 s"]),
     "header_bytes": st.sampled_from([0, 32]),
     "entry_bytes": st.sampled_from([0, 40]),
@@ -158,7 +160,10 @@ def test_a_bundle_of_32_bits_has_a_bit_of_62() -> None:
 @given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
 def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: Any) -> None:
     world = worlds_from(seed, fewest=65, most=140)
-    assert_same(simulate(world, medium, chosen), run_slowly(world, medium, chosen), medium, world)
+    fast = simulate(world, medium, chosen)
+    assert_same(fast, run_slowly(world, medium, chosen), medium, world)
+    if not for_nothing(chosen) and medium.when_full < 3 and not medium.lifetime_unit_s:
+        assert_same(fast, run_routers(world, medium, chosen), medium, world)
 
 
 def assert_same(fast: Outcome, slow: Result, medium: Medium, world: ContactWorld) -> None:

@@ -125,7 +125,8 @@ INSIDE_A_VALUE = [
         "and = {low = 0, high = 1}",
         7,
         "and",
-        '"and" cannot be a name: a letter or _, then letters, digits, _ . or -, and not "and"',
+        '"and" cannot be a name: a letter or _, then letters, digits, _ . or -,'
+        " and no word of the language such as and",
     ),
     (
         "A1 = {kind = 'integer', low = 0, high = 0.5}",

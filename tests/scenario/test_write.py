@@ -72,6 +72,7 @@ def test_every_key_is_written_out():
             "roots.spacing",
             "subscriptions.where",
             "sweep",
+            "plan",
         } - written
         known = set(known_keys(CATALOGUE.scenario_of(name), [name]))
         if CATALOGUE.scenario_of(name).network == "opportunistic":

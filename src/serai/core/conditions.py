@@ -1,15 +1,14 @@
 """What subscriptions ask of collected events, whose attributes are columns of some kind: numbers, times, texts.
 
-The language is that of `serai.core.content`, with texts (`site = 'north'`, `site starts with 'no'`) and times
-(`seen >= 2026-11-01T12:00:00+01:00`) besides numbers. Every condition is a closed range: of float64, of int64
-(integers, and microseconds since 1970 in UTC), or of the texts that are equal to one or begin with it. A
-missing value, null or NaN, meets no condition.
+The language is that of `serai.core.language`, with texts (`site = 'north'`, `site starts with 'no'`), times
+(`seen >= 2026-11-01T12:00:00+01:00`) and booleans (`alarm = true`) besides numbers. Every condition is a range: closed,
+of float64 or of whole numbers (integers, microseconds since 1970 in UTC, 0 and 1 for false and true), or half open, of
+texts in the order of their code points. A missing value, null or NaN, meets no condition. No numpy here: for nodes.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,14 +17,22 @@ from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from serai.core.content import LITERAL, Comparison, Token, comparisons, interval, refused
 from serai.core.errors import BadSubscription
+from serai.core.language import MOST_ALTERNATIVES, PIECE, Comparison, Token, alternatives, interval, refused
 
-Kind = Literal["real", "integer", "time", "text"]
+Kind = Literal["real", "integer", "unsigned", "time", "text", "boolean"]
 Number = int | float
 SMALLEST, LARGEST = -(2**63), 2**63 - 1  # of an integer or a time
-_USES: tuple[Kind, ...] = ("real", "time", "text")
-VALUES = ("number", "text", "time")
+ENDS: Mapping[Kind, tuple[Number, Number]] = {
+    "real": (-math.inf, math.inf),
+    "integer": (SMALLEST, LARGEST),
+    "unsigned": (0, 2**64 - 1),
+    "time": (SMALLEST, LARGEST),
+    "boolean": (0, 1),
+}
+"""The least and the greatest of each kind of number."""
+_USES: tuple[Kind, ...] = ("real", "time", "text", "boolean")
+VALUES = ("number", "text", "time", "boolean")
 _A_TIME = "a time such as 2026-11-01T12:00:00Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -38,34 +45,56 @@ class Range(NamedTuple):
     high: Number
 
 
-class Word(NamedTuple):
-    """The attribute is to be this text (`whole`), or to begin with it."""
+class Span(NamedTuple):
+    """The attribute is to be a text from `low` on and before `high`; None: there is no end."""
 
-    text: str
-    whole: bool
+    low: str
+    high: str | None
 
 
-Condition = Range | Word
+Condition = Range | Span
+
+
+def exactly(text: str) -> Span:
+    """Only this text: the next one after it has a NUL more."""
+    return Span(text, text + "\0")
+
+
+def beginning(text: str) -> Span:
+    """All texts that begin so."""
+    kept = text.rstrip("\U0010ffff")  # behind the last code point there is none
+    if not kept:
+        return Span(text, None)
+    last = ord(kept[-1])
+    return Span(text, kept[:-1] + chr(0xE000 if last == 0xD7FF else last + 1))  # surrogates are no characters
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What one subscription asks: a condition for each attribute it names; not `possible`: nothing can match."""
+    """What one subscription asks: a condition for each attribute it names, or else what one of the `others` asks.
+
+    Not `possible`: nothing can match.
+    """
 
     on: Mapping[str, Condition]
     possible: bool = True
+    others: tuple[Conditions, ...] = ()
 
 
 def wanted(conditions: Conditions, event: Mapping[str, object]) -> bool:
     """Whether an event with these values matches: the rule `serai.core.content.matches`, for columns of any kind."""
-    return conditions.possible and all(_meets(event.get(name), on) for name, on in conditions.on.items())
+    if conditions.possible and all(_meets(event.get(name), on) for name, on in conditions.on.items()):
+        return True
+    return any(wanted(other, event) for other in conditions.others)
 
 
 def _meets(value: Any, condition: Condition) -> bool:
     if value is None or value != value:
         return False
-    if isinstance(condition, Word):
-        return bool(value == condition.text if condition.whole else value.startswith(condition.text))
+    if isinstance(condition, Span):
+        return isinstance(value, str) and condition.low <= value and (condition.high is None or value < condition.high)
+    if isinstance(value, str):
+        return False
     number = microseconds(value) if isinstance(value, date) else value
     return bool(condition.low <= number <= condition.high)
 
@@ -82,61 +111,95 @@ def microseconds(moment: date) -> int:
 
 def read_conditions(text: str, kinds: Mapping[str, Kind]) -> Conditions:
     """What the text asks of events with these attributes."""
-    return together(text, comparisons(text, kinds, VALUES), kinds)
+    found = [
+        box for parts in alternatives(text, kinds, VALUES) for box in together(text, parts, kinds) if box is not None
+    ]
+    if not found:
+        return Conditions({}, possible=False)
+    if len(found) > MOST_ALTERNATIVES:
+        raise _too_many(text)
+    return Conditions(found[0], others=tuple(Conditions(box) for box in found[1:]))
 
 
-def together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind]) -> Conditions:
-    """All the comparisons at once, one condition per attribute."""
-    on: dict[str, Condition] = {}
-    possible = True
+def _too_many(text: str) -> BadSubscription:
+    expected = f"at most {MOST_ALTERNATIVES:,} alternatives; write it as several subscriptions"
+    return BadSubscription(text, 0, f"expected {expected}", expected, len(text))
+
+
+def together(text: str, parts: Iterable[Comparison], kinds: Mapping[str, Kind]) -> list[dict[str, Condition]]:
+    """All the comparisons at once, one condition per attribute; several such boxes where something is excluded."""
+    boxes: list[dict[str, Condition]] = [{}]
     for part in parts:
-        condition: Condition | None = _condition(text, part, kinds[part.name])
-        if part.name in on:
-            condition = both(on[part.name], condition)
-        if condition is None or (isinstance(condition, Range) and not condition.low <= condition.high):
-            possible = False
-        else:
-            on[part.name] = condition
-    return Conditions(on, possible)
+        asked = _conditions(text, part, kinds[part.name])
+        tried = [
+            (box, both(box[part.name], one) if part.name in box else one if not _is_empty(one) else None)
+            for box in boxes
+            for one in asked
+        ]
+        boxes = [box | {part.name: condition} for box, condition in tried if condition is not None]
+        if len(boxes) > MOST_ALTERNATIVES:
+            raise _too_many(text)
+    return boxes
 
 
-def both(one: Condition, other: Condition | None) -> Condition | None:
+def _is_empty(condition: Condition) -> bool:
+    if isinstance(condition, Range):
+        return not condition.low <= condition.high
+    return condition.high is not None and not condition.low < condition.high
+
+
+def both(one: Condition, other: Condition) -> Condition | None:
     """The condition that both together are; None if they exclude each other."""
     if isinstance(one, Range) and isinstance(other, Range):
-        return Range(max(one.low, other.low), min(one.high, other.high))
-    assert isinstance(one, Word)
-    assert isinstance(other, Word)
-    # Of two texts the longer asks more; of two equal ones the whole text asks more than a beginning. So what both ask
-    # is the longer one, if it agrees with the shorter, or impossible.
-    longer, shorter = (one, other) if (len(one.text), one.whole) >= (len(other.text), other.whole) else (other, one)
-    fits = longer.text == shorter.text if shorter.whole else longer.text.startswith(shorter.text)
-    return longer if fits else None
+        found: Condition = Range(max(one.low, other.low), min(one.high, other.high))
+    else:
+        assert isinstance(one, Span)
+        assert isinstance(other, Span)
+        ends = [end for end in (one.high, other.high) if end is not None]
+        found = Span(max(one.low, other.low), min(ends, default=None))
+    return None if _is_empty(found) else found
 
 
-def _condition(text: str, part: Comparison, kind: Kind) -> Condition:
-    """What one comparison asks of an attribute of this kind."""
+def _conditions(text: str, part: Comparison, kind: Kind) -> list[Condition]:
+    """What one comparison asks of an attribute of this kind: one of these."""
     operator, bound = part.operator, part.bound
     if kind == "text":
-        return _word(text, operator, bound)
-    if operator == "starts with":
+        return _spans(text, operator, bound)
+    if operator.endswith("starts with"):
         raise refused(text, bound, f"an attribute that holds text: {part.name} does not")
+    exact = _bound(text, operator, bound, kind)
+    operators = ("<", ">") if operator == "!=" else (operator,)
+    if kind == "real":
+        return [Range(*interval(each, float(bound.text))) for each in operators]
+    return [_whole_range(each, exact, *ENDS[kind]) for each in operators]
+
+
+def _bound(text: str, operator: str, bound: Token, kind: Kind) -> Fraction:
+    """What a number, a time or a boolean is compared with."""
     if kind == "time":
-        moment = _moment(text, bound)
-        return _whole_range(operator, Fraction(moment))
+        return Fraction(_moment(text, bound))
+    if kind == "boolean":
+        if bound.kind != "boolean" or operator not in ("=", "!="):
+            raise refused(text, bound, "= true or = false")
+        return Fraction(bound.text.lower() == "true")
     if bound.kind != "number":
         raise refused(text, bound, "a number")
     if math.isinf(float(bound.text)):
         raise refused(text, bound, "a number that is not too large")
-    return Range(*interval(operator, float(bound.text))) if kind == "real" else _whole_range(operator, _exact(bound))
+    return Fraction(0) if kind == "real" else _exact(bound)
 
 
-def _word(text: str, operator: str, bound: Token) -> Word:
+def _spans(text: str, operator: str, bound: Token) -> list[Condition]:
     if bound.kind != "text":
         raise refused(text, bound, "a text in quotes")
-    if operator not in ("=", "starts with"):
+    if operator not in ("=", "!=", "starts with", "not starts with"):
         raise refused(text, bound, "= or starts with before a text")
     quote = bound.text[0]
-    return Word(bound.text[1:-1].replace(2 * quote, quote), operator == "=")
+    word = bound.text[1:-1].replace(2 * quote, quote)
+    span = beginning(word) if operator.endswith("starts with") else exactly(word)
+    if operator in ("=", "starts with"):
+        return [span]
+    return [Span("", span.low), *([Span(span.high, None)] if span.high is not None else [])]
 
 
 def _exact(bound: Token) -> Fraction:
@@ -144,7 +207,7 @@ def _exact(bound: Token) -> Fraction:
 
 
 def _moment(text: str, bound: Token) -> int:
-    if bound.kind == "number":
+    if bound.kind in ("number", "boolean"):
         raise refused(text, bound, _A_TIME)
     written = bound.text.strip("'\"")
     try:
@@ -153,20 +216,15 @@ def _moment(text: str, bound: Token) -> int:
         raise refused(text, bound, _A_TIME) from None
 
 
-def _whole_range(operator: str, bound: Fraction) -> Range:
-    """The closed range of whole numbers for which the comparison is true, as far as 64 bits reach."""
+def _whole_range(operator: str, bound: Fraction, least: Number, most: Number) -> Range:
+    """The closed range of whole numbers for which the comparison is true, as far as the kind reaches."""
     above, below = math.ceil(bound), math.floor(bound)
-    low = {"=": above, ">=": above, ">": below + 1}.get(operator, SMALLEST)
-    high = {"=": below, "<=": below, "<": above - 1}.get(operator, LARGEST)
-    return Range(max(low, SMALLEST), min(high, LARGEST))
+    low = {"=": above, ">=": above, ">": below + 1}.get(operator, least)
+    high = {"=": below, "<=": below, "<": above - 1}.get(operator, most)
+    return Range(max(low, least), min(high, most))
 
 
 # --- Kinds that texts take for granted
-
-PIECE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])({re.sub(r'[(][?]P<[a-z]+>', '(?:', LITERAL)})", re.VERBOSE | re.IGNORECASE | re.DOTALL
-)
-"""A literal in a text, where it does not belong to a name."""
 
 
 def kinds_by_use(texts: Iterable[str | None]) -> dict[str, Kind]:
@@ -175,22 +233,29 @@ def kinds_by_use(texts: Iterable[str | None]) -> dict[str, Kind]:
     example: dict[tuple[str, ...], str] = {}
     for text in texts:
         if text is not None:
-            pieces = PIECE.split(text)
-            shape = (*pieces[::2], *map(kind_of, pieces[1::2]))
+            shape = shape_of(text, PIECE.split(text))
             shapes[shape] += 1
             example[shape] = text
     votes: dict[str, Counter[Kind]] = {}
     for shape, count in shapes.items():
         with suppress(BadSubscription):  # it will be rejected when it is read
-            for name, operator, bound in comparisons(example[shape], None, VALUES):
-                votes.setdefault(name, Counter())[_kind_by_use(operator, bound)] += count
+            for parts in alternatives(example[shape], None, VALUES):
+                for name, operator, bound in parts:
+                    votes.setdefault(name, Counter())[_kind_by_use(operator, bound)] += count
     return {name: max(_USES, key=lambda kind: voted[kind]) for name, voted in votes.items()}
 
 
 def _kind_by_use(operator: str, bound: Token) -> Kind:
-    if bound.kind == "number":
-        return "real"
-    return "time" if bound.kind == "time" or operator not in ("=", "starts with") else "text"
+    if bound.kind in ("number", "boolean"):
+        return "real" if bound.kind == "number" else "boolean"
+    return "time" if bound.kind == "time" or operator[0] in "<>" else "text"
+
+
+def shape_of(text: str, pieces: list[str]) -> tuple[str, ...]:
+    """What texts that differ only in their literals have in common; `pieces` is the text, cut at its literals."""
+    if "`" in text:  # a name in backquotes may hold what looks like a literal
+        return (text,)
+    return (*pieces[::2], *map(kind_of, pieces[1::2]))
 
 
 def kind_of(literal: str) -> str:

@@ -7,12 +7,12 @@ of float64 per attribute, and `matches` is the only definition of "this event is
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal
 
-from serai.core.errors import BadInput, BadSubscription, did_you_mean
+from serai.core.errors import BadInput
+from serai.core.language import comparisons, interval, is_name
 from serai.core.rules import rule
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Row = Sequence[float] | NDArray[np.float64]  # one number for each attribute
 
 _LARGEST_INTEGER = 2**53  # beyond it float64 skips integers
-_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,9 @@ class Attribute:
 
 def attribute_problems(name: str, kind: str, low: float, high: float) -> Iterator[str]:
     """What is wrong with an attribute of this name and domain."""
-    if re.fullmatch(_NAME, name) is None or name.lower() == "and":
-        yield f'"{name}" cannot be a name: a letter or _, then letters, digits, _ . or -, and not "and"'
+    if not is_name(name):
+        allowed = "a letter or _, then letters, digits, _ . or -, and no word of the language such as and"
+        yield f'"{name}" cannot be a name: {allowed}'
     if kind not in ("real", "integer"):
         yield f'unknown kind "{kind}"; one of: real, integer'
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -127,158 +127,5 @@ def matches(values: Row, low: Row, high: Row) -> bool:
     return True
 
 
-# --- Reading a subscription ---
-
-LITERAL = r"""
-      (?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?)
-    | (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
-"""
-"""What may stand for a value, as a regular expression (verbose)."""
-_TOKEN = re.compile(
-    rf"""\s*(?:{LITERAL}
-    | (?P<open>['"].*)
-    | (?P<and>(?:and(?![A-Za-z0-9_.-])|∧|&&?))
-    | (?P<operator>starts\s+with(?![A-Za-z0-9_.-])|<=|>=|==|≤|≥|<|>|=)
-    | (?P<name>{_NAME})
-    | (?P<hole>\?)
-    | (?P<end>\Z)
-    | (?P<unknown>.)
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
-_SAME = {"==": "=", "≤": "<=", "≥": ">="}
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-_OPERATORS = "< <= > >= or ="
-_A_VALUE = {
-    ("number",): "a number",
-    ("number", "hole"): "a number or ?",
-    ("number", "text", "time"): "a number, a text in quotes or a time",
-}
-
-
-class Token(NamedTuple):
-    """A piece of a subscription text, and where it stands."""
-
-    kind: str
-    text: str
-    position: int
-
-
-class Comparison(NamedTuple):
-    """`name operator bound`."""
-
-    name: str
-    operator: str
-    bound: Token
-
-
-def interval(operator: str, bound: float) -> tuple[float, float]:
-    """The closed interval of float64 that holds exactly the numbers for which the comparison is true."""
-    low = {"=": bound, ">=": bound, ">": math.nextafter(bound, math.inf)}.get(operator, -math.inf)
-    high = {"=": bound, "<=": bound, "<": math.nextafter(bound, -math.inf)}.get(operator, math.inf)
-    return low, high
-
-
-def comparisons(text: str, names: Iterable[str] | None, values: tuple[str, ...]) -> list[Comparison]:
-    """The comparisons that a text consists of, with values of these kinds of tokens; only `names` may be named."""
-    return _Parser(text, None if names is None else list(names), values).comparisons()
-
-
-def refused(text: str, token: Token, expected: str) -> BadSubscription:
-    """The error that says what was expected where the token stands."""
-    seen = "the end" if token.kind == "end" else f'"{token.text}"'
-    message = f"expected {expected}, found {seen}"
-    return BadSubscription(text, token.position, message, expected, max(1, len(token.text)))
-
-
 def _written(number: float, integer: bool) -> str:
     return repr(int(number)) if integer and number.is_integer() else repr(number)
-
-
-class _Parser:
-    """Recursive descent over the tokens of one text."""
-
-    def __init__(self, text: str, names: list[str] | None, values: tuple[str, ...]) -> None:
-        self.text = text
-        self.names = names
-        self.values = values
-        self.a_value = _A_VALUE[values]
-        self.position = 0
-        self.token = self.read()
-
-    def comparisons(self) -> list[Comparison]:
-        """subscription := comparison { "and" comparison }"""
-        found = self.comparison()
-        while self.token.kind == "and":
-            self.take()
-            found += self.comparison()
-        if self.token.kind != "end":
-            self.fail("and, or the end")
-        return found
-
-    def comparison(self) -> list[Comparison]:
-        """comparison := name operator value | name "starts with" text | value operator name [ operator value ]"""
-        if self.token.kind == "name":
-            name = self.name()
-            return [Comparison(name, self.operator("text" in self.values), self.value())]
-        if self.token.kind not in self.values:
-            self.fail("a comparison such as A1 < 3")
-        first, first_operator = self.value(), self.operator()
-        name = self.name()
-        found = [Comparison(name, _TURNED[first_operator], first)]
-        if self.token.kind == "operator":
-            found.append(Comparison(name, self.second_operator(first_operator), self.value()))
-        return found
-
-    def second_operator(self, first: str) -> str:
-        """The operator after `2 <= A2`, which must point the same way."""
-        allowed = {"<": "< or <=", ">": "> or >="}.get(first[0])
-        if allowed is None:
-            self.fail("and, or the end")
-        token = self.token
-        operator = self.operator()
-        if operator[0] != first[0]:
-            self.fail(f"{allowed}, so that the range points one way", token)
-        return operator
-
-    def name(self) -> str:
-        if self.token.kind != "name":
-            self.fail("the name of an attribute")
-        token = self.take()
-        if self.names is not None and token.text not in self.names:
-            message = f'unknown attribute "{token.text}"; {did_you_mean(token.text, self.names)}'
-            raise BadSubscription(self.text, token.position, message, ", ".join(self.names), len(token.text))
-        return token.text
-
-    def operator(self, with_beginnings: bool = False) -> str:
-        text = self.token.text.lower()
-        beginning = text.startswith("starts")
-        if self.token.kind != "operator" or (beginning and not with_beginnings):
-            self.fail("< <= > >= = or starts with" if with_beginnings else _OPERATORS)
-        self.take()
-        return "starts with" if beginning else _SAME.get(text, text)
-
-    def value(self) -> Token:
-        if self.token.kind == "open" and "text" in self.values:
-            self.fail(f"a text that ends with {self.token.text[0]}")
-        if self.token.kind not in self.values:
-            self.fail(self.a_value)
-        if self.token.kind == "number" and math.isinf(float(self.token.text)):
-            self.fail("a number that is not too large")
-        return self.take()
-
-    def take(self) -> Token:
-        """The token under the cursor, which moves on to the next."""
-        token, self.token = self.token, self.read()
-        return token
-
-    def read(self) -> Token:
-        found = _TOKEN.match(self.text, self.position)
-        assert found is not None  # whatever is there is at least `unknown`
-        assert found.lastgroup is not None
-        self.position = found.end()
-        return Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
-
-    def fail(self, expected: str, token: Token | None = None) -> NoReturn:
-        raise refused(self.text, token or self.token, expected)

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.conditions import (
-    LARGEST,
-    PIECE,
-    SMALLEST,
+    ENDS,
     VALUES,
     Conditions,
     Kind,
-    Word,
+    Span,
     kind_of,
     read_conditions,
+    shape_of,
     together,
 )
-from serai.core.content import Comparison, comparisons
 from serai.core.errors import BadSubscription
+from serai.core.language import PIECE, Comparison, alternatives
 
 # Subscriptions come by the million from a few forms, so nearly all differ only in their literals: `A1 < 3 and A2 > 7`,
 # `A1 < 4.5 and A2 > 2`. A text is cut at its literals. What is left, with the kind of each literal, is its shape; one
@@ -35,43 +34,70 @@ _NUMBER = "((?>[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?))"
 
 @dataclass
 class Readings:
-    """The conditions of many subscriptions as columns; nothing is asked where `named` is False."""
+    """The conditions of many subscriptions as columns; nothing is asked where `named` is False.
 
-    reasons: list[str | None]  # why a text could not be read
+    A row is what a subscription asks, or one of its alternatives: row r belongs to the subscription `owner[r]`. The
+    first rows are one for each subscription, in their order.
+    """
+
+    reasons: list[str | None]  # of each subscription, why its text could not be read
     possible: NDArray[np.bool_]  # it was read, and something can match it
     named: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     low: dict[str, NDArray[Any]] = field(default_factory=dict)
     high: dict[str, NDArray[Any]] = field(default_factory=dict)
-    word: dict[str, list[str | None]] = field(default_factory=dict)
-    whole: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    spans: dict[str, list[Span | None]] = field(default_factory=dict)  # of texts
+    others: list[tuple[int, Conditions]] = field(default_factory=list)  # alternatives that have no row yet
+
+    def __post_init__(self) -> None:
+        self.owner = np.arange(len(self.reasons))
 
     def open(self, name: str, kind: Kind) -> None:
         """Make room for conditions on an attribute."""
         if name in self.named:
             return
-        rows = len(self.reasons)
+        rows = len(self.possible)
         self.named[name] = np.zeros(rows, np.bool_)
         if kind == "text":
-            self.word[name], self.whole[name] = [None] * rows, np.zeros(rows, np.bool_)
-        elif kind == "real":
-            self.low[name], self.high[name] = np.full(rows, -np.inf), np.full(rows, np.inf)
-        else:
-            self.low[name], self.high[name] = np.full(rows, SMALLEST), np.full(rows, LARGEST)
+            self.spans[name] = [None] * rows
+            return
+        whole = np.uint64 if kind == "unsigned" else np.int64
+        self.low[name], self.high[name] = (np.full(rows, end, float if kind == "real" else whole) for end in ENDS[kind])
 
     def reject(self, row: int, reason: str) -> None:
         """Say why a subscription cannot be used."""
-        self.reasons[row], self.possible[row] = reason, False
+        self.reasons[row] = reason
+        self.possible[self.owner == row] = False
 
     def put(self, row: int, conditions: Conditions, kinds: Mapping[str, Kind]) -> None:
         """Write down what one subscription asks."""
         self.possible[row] = conditions.possible
+        self.others += [(row, other) for other in conditions.others]
         for name, condition in conditions.on.items():
             self.open(name, kinds[name])
             self.named[name][row] = True
-            if isinstance(condition, Word):
-                self.word[name][row], self.whole[name][row] = condition
+            if isinstance(condition, Span):
+                self.spans[name][row] = condition
             else:
                 self.low[name][row], self.high[name][row] = condition
+
+    def close(self, kinds: Mapping[str, Kind]) -> None:
+        """Give the alternatives rows of their own."""
+        others, self.others = self.others, []
+        rows, more = len(self.possible), len(others)
+        if not more:
+            return
+        self.owner = np.concatenate([self.owner, [owner for owner, _ in others]])
+        self.possible = np.concatenate([self.possible, np.ones(more, np.bool_)])
+        free = Readings([None] * more, np.ones(more, np.bool_))
+        for name in self.named:
+            free.open(name, kinds[name])
+            for mine, new in ((self.named, free.named), (self.low, free.low), (self.high, free.high)):
+                if name in mine:
+                    mine[name] = np.concatenate([mine[name], new[name]])
+            if name in self.spans:
+                self.spans[name] += free.spans[name]
+        for row, (_, conditions) in enumerate(others, rows):
+            self.put(row, conditions, kinds)
 
 
 def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Readings:
@@ -93,12 +119,13 @@ def read_many(texts: Sequence[str | None], kinds: Mapping[str, Kind]) -> Reading
             continue
         pieces = PIECE.split(text)
         literals = pieces[1::2]
-        rows = alike.setdefault((*pieces[::2], *map(kind_of, literals)), [])
+        rows = alike.setdefault(shape_of(text, pieces), [])
         rows.append((row, literals))
-        only_numbers = all(kind_of(literal) == "number" for literal in literals)
+        only_numbers = "`" not in text and all(kind_of(literal) == "number" for literal in literals)
         like_the_last = re.compile(_NUMBER.join(map(re.escape, pieces[::2]))) if only_numbers else None
     for rows in alike.values():
         _read_alike(texts, rows, kinds, readings)
+    readings.close(kinds)
     return readings
 
 
@@ -114,32 +141,41 @@ def _read_alike(
     # Times, integers and texts one by one: their bounds are exact, beyond what a column of float64 holds.
     others = [(part, place) for part, place in places if kinds[part.name] != "real"]
     for row, literals in rows if others else ():
-        parts = [part._replace(bound=part.bound._replace(text=literals[place])) for part, place in others]
+        parts = [
+            part if place is None else part._replace(bound=part.bound._replace(text=literals[place]))
+            for part, place in others
+        ]
         try:
-            readings.put(row, together("", parts, kinds), kinds)
+            boxes = together("", parts, kinds)
+            readings.put(row, Conditions(boxes[0] if boxes else {}, possible=bool(boxes)), kinds)
         except BadSubscription:  # once more, for the place of what is wrong
             _read_one(texts[row] or "", row, kinds, readings)
     numbers = np.array([row for row, _ in rows])
     for part, place in places:
-        if kinds[part.name] == "real":
+        if kinds[part.name] == "real" and place is not None:
             bounds = np.array([float(literals[place]) for _, literals in rows])
             _narrow(readings, part, numbers, bounds)
             for row in numbers[np.isinf(bounds)].tolist():  # too large: read again, for the message
                 _read_one(texts[row] or "", row, kinds, readings)
 
 
-def _places_of_literals(text: str, kinds: Mapping[str, Kind]) -> list[tuple[Comparison, int]] | None:
-    """The comparisons of a text, each with the number of its literal; None if it has to be read by itself."""
+def _places_of_literals(text: str, kinds: Mapping[str, Kind]) -> list[tuple[Comparison, int | None]] | None:
+    """The comparisons of a text, each with the number of its literal; None if it has to be read by itself.
+
+    A boolean is not cut out of a text, so it has no number.
+    """
     try:
         read_conditions(text, kinds)
     except BadSubscription:
         return None
-    parts = comparisons(text, kinds, VALUES)
+    parts, *others = alternatives(text, kinds, VALUES)
+    if others or any(part.operator in ("!=", "not starts with") for part in parts):
+        return None
     number_at = {found.start(): number for number, found in enumerate(PIECE.finditer(text))}
     places = [number_at.get(part.bound.position) for part in parts]
-    if len(number_at) != len(parts):  # a literal with no comparison of its own, as part of a name: do not guess
-        return None
-    return [(part, place) for part, place in zip(parts, places, strict=True) if place is not None]
+    if len(number_at) != sum(part.bound.kind != "boolean" for part in parts):
+        return None  # a literal with no comparison of its own, as part of a name: do not guess
+    return list(zip(parts, places, strict=True))
 
 
 def _next_after(bounds: NDArray[np.float64], end: float) -> NDArray[np.float64]:

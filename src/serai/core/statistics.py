@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -83,3 +83,34 @@ def _central_probability(angle: float, degrees: int) -> float:
         total += term
     total *= math.sin(angle)
     return (angle + total) * 2 / math.pi if odd else total
+
+
+def binomial_tail(hits: int, runs: int, share: float) -> float:
+    """P(X >= hits) for a binomial X: `runs` runs, each a hit with probability `share`."""
+    if hits <= 0 or share >= 1:
+        return 1.0
+    if hits > runs or share <= 0:
+        return 0.0
+    whole = math.lgamma(runs + 1)
+    logarithms = (
+        whole - math.lgamma(k + 1) - math.lgamma(runs - k + 1) + k * math.log(share) + (runs - k) * math.log1p(-share)
+        for k in range(hits, runs + 1)
+    )
+    return min(1.0, math.fsum(math.exp(value) for value in logarithms))
+
+
+def binomial_interval(hits: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The shares that `hits` of `runs` are compatible with (Clopper and Pearson, 1934)."""
+    beyond = (1 - confidence) / 2
+    # P(X >= hits) grows with the share: the lower end has it at `beyond`; the upper end likewise for the misses.
+    low = _share_at(lambda share: binomial_tail(hits, runs, share), beyond) if hits else 0.0
+    high = 1 - _share_at(lambda share: binomial_tail(runs - hits, runs, share), beyond) if hits < runs else 1.0
+    return low, high
+
+
+def _share_at(tail: Callable[[float], float], wanted: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) < wanted else (low, middle)
+    return low

@@ -20,6 +20,7 @@ from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
 from serai.field.visits import Visits
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
+from serai.log.pairs import RunPairs
 from serai.world.mobility import position_at
 
 Floats = NDArray[np.float64]
@@ -291,9 +292,20 @@ def _community_ratios(run: FieldRun, interested: Counts, delivered: _Delivered) 
     return ratios
 
 
-def delays_field(run: FieldRun) -> tuple[Floats, int]:
-    """The delay of each delivered pair, and how many pairs were wanted."""
-    return _delivered(run).delay_s, int(_interested(_until_death(run)).sum())
+def pairs_field(run: FieldRun) -> RunPairs:
+    """What became of every wanted pair."""
+    lived = _until_death(run)
+    delivered, received = _delivered(run), run.ledger.reception_event.astype(np.int64)
+    return RunPairs(
+        born_s=lived.world.event_time_s,
+        wanted=_interested(lived),
+        delivered=delivered.event.astype(np.int64),
+        delay_s=delivered.delay_s,
+        received=received,
+        received_delay_s=run.ledger.reception_s - run.world.event_time_s[received],
+        lifetime_s=np.full(len(lived.world.event_time_s), run.scenario.events.lifetime_s),
+        duration_s=float(_slots(run)),
+    )
 
 
 # --- The ledger out of the full log

@@ -8,6 +8,7 @@ with equal keys are then compared exactly, so a key may be coarse, and hashes th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 
-from serai.core.conditions import Kind
+from serai.core.conditions import Kind, Span, beginning, exactly
 from serai.core.readings import Readings
+from serai.matching.tables import quoted
 
 MOST_GROUPS = 8
 MOST_BROADCAST = 1_000_000  # listings: some 100 MB on each executor
@@ -114,13 +116,26 @@ def _bounds_of(readings: Readings) -> _Bounds:
 
     def numbers(columns: dict[str, Any]) -> dict[str, NDArray[np.float64]]:
         return {
-            name: np.where(readings.named[name], column.astype(np.float64), np.nan)[kept]
+            name: np.where(readings.named[name], _signed(column).astype(np.float64), np.nan)[kept]
             for name, column in columns.items()
         }
 
-    words = {name: np.array([*column, None], object)[:-1][kept] for name, column in readings.word.items()}
-    whole = {name: column[kept] for name, column in readings.whole.items()}
-    return _Bounds(numbers(readings.low), numbers(readings.high), words, whole, len(kept))
+    words = {name: [_word(span) for span in spans] for name, spans in readings.spans.items()}
+    texts = {name: np.array([*(word for word, _ in column), None], object)[:-1][kept] for name, column in words.items()}
+    whole = {name: np.array([whole for _, whole in column], np.bool_)[kept] for name, column in words.items()}
+    return _Bounds(numbers(readings.low), numbers(readings.high), texts, whole, len(kept))
+
+
+def _signed(column: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as Spark has them: unsigned ones are moved down by 2^63, which keeps their order."""
+    return (column ^ np.uint64(1 << 63)).view(np.int64) if column.dtype == np.uint64 else column
+
+
+def _word(span: Span | None) -> tuple[str | None, bool]:
+    """The one text that is asked for, or what all of them begin with; None if there is no such thing."""
+    if span is None or span not in (exactly(span.low), beginning(span.low)):
+        return None, False
+    return span.low, span == exactly(span.low)
 
 
 def _reach(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[float, float]:
@@ -208,32 +223,45 @@ def _bin_of(values: NDArray[np.float64], bins: Bins) -> NDArray[np.int64]:
 
 
 def conditions_table(readings: Readings, kinds: Mapping[str, Kind], ids: pa.Array) -> pa.Table:
-    """The conditions as columns: of attribute number k low<k> and high<k>, or word<k> and whole<k>, or nulls."""
-    columns: dict[str, Any] = {"subscription": ids}
+    """The conditions as columns: of attribute number k low<k> and high<k>, or nulls.
+
+    Of texts also word<k>, which they are (whole<k>) or begin with, if the condition is of that kind.
+    """
+    columns: dict[str, Any] = {"subscription": ids.take(pa.array(readings.owner))}
     for k, name in enumerate(readings.named):
         free = ~readings.named[name]
         if kinds[name] == "text":
-            columns[f"word{k}"] = pa.array(readings.word[name], pa.string())
-            columns[f"whole{k}"] = pa.array(readings.whole[name])
+            words = [_word(span) for span in readings.spans[name]]
+            columns[f"word{k}"] = pa.array([word for word, _ in words], pa.string())
+            columns[f"whole{k}"] = pa.array([whole for _, whole in words], pa.bool_())
+            spans = [span or Span("", None) for span in readings.spans[name]]
+            columns[f"low{k}"] = pa.array([span.low for span in spans], pa.string(), mask=free)
+            columns[f"high{k}"] = pa.array([span.high for span in spans], pa.string())
         else:
-            columns[f"low{k}"] = pa.array(readings.low[name], mask=free)
-            columns[f"high{k}"] = pa.array(readings.high[name], mask=free)
+            columns[f"low{k}"] = pa.array(_signed(readings.low[name]), mask=free)
+            columns[f"high{k}"] = pa.array(_signed(readings.high[name]), mask=free)
     return pa.table(columns)
 
 
 def join_on_keys(
     events: DataFrame,
     conditions: DataFrame,
-    names: Sequence[str],
+    names: Mapping[str, Kind],
     plan: KeyPlan,
     *,
     broadcast: bool,
+    several: bool = False,
     order_by: str | None = None,
 ) -> DataFrame:
-    """The pairs of `event` and `subscription` that match, with the column `order` if events are ordered."""
+    """The pairs of `event` and `subscription` that match, with the column `order` if events are ordered.
+
+    `several`: a subscription may stand in more than one row, any of which will do.
+    """
     numbers = {name: k for k, name in enumerate(names)}
-    values = [_comparable(events, name).alias(f"value{k}") for name, k in numbers.items()]
-    order = [F.col(f"`{order_by}`").alias("order")] if order_by else []
+    values = [_comparable(events, name, kind).alias(f"value{k}") for k, (name, kind) in enumerate(names.items())]
+    if several:  # ids of events may repeat, too: rows are told apart by their places
+        values.append(F.monotonically_increasing_id().alias("row"))
+    order = [F.col(quoted(order_by)).alias("order")] if order_by else []
     keyed = events.select("event", *values, *order)
     keys = [_event_key(number, group, numbers) for number, group in enumerate(plan.groups)]
     keyed = keyed.withColumn("key", F.explode(F.array(*keys)) if len(keys) > 1 else keys[0])
@@ -243,18 +271,25 @@ def join_on_keys(
     for k in numbers.values():
         meets = meets & _fits(k, conditions.columns)
     joined = keyed.where("event is not null and key is not null").alias("e").join(listed.alias("s"), meets)
-    return joined.select("e.event", "s.subscription", *(["e.order"] if order_by else []))
+    wanted = ["e.event", "s.subscription", *(["e.order"] if order_by else [])]
+    if several:
+        return joined.select(*wanted, "e.row").dropDuplicates(["row", "subscription"]).drop("row")
+    return joined.select(*wanted)
 
 
-def _comparable(events: DataFrame, name: str) -> Column:
+def _comparable(events: DataFrame, name: str, asked: Kind) -> Column:
     """An attribute as it is compared: double, bigint or string; null where it is missing."""
-    kind, value = events.schema[name].dataType, F.col(f"`{name}`")
+    kind, value = events.schema[name].dataType, F.col(quoted(name))
+    if asked == "unsigned":  # Spark has no such type, and reads it as decimal(20, 0)
+        return (value.cast("decimal(20, 0)") - F.lit(Decimal(1 << 63))).cast("bigint")
+    if isinstance(kind, types.BooleanType):
+        return value.cast("bigint")
     if isinstance(kind, types.StringType):
         return value
     if isinstance(kind, types.DateType):
         return F.unix_date(value).cast("bigint") * F.lit(86_400_000_000)
     if isinstance(kind, types.TimestampNTZType):
-        return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', `{name}`)")
+        return F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {quoted(name)})")
     if isinstance(kind, types.TimestampType):
         return F.unix_micros(value)
     if isinstance(kind, types.ByteType | types.ShortType | types.IntegerType | types.LongType):
@@ -334,10 +369,7 @@ def _belongs(group: Group, reach: Mapping[str, tuple[float, float]], numbers: Ma
 
 def _fits(k: int, columns: Sequence[str]) -> Column:
     """Whether an event has what a subscription asks of attribute number k; whoever asks nothing has nulls there."""
-    value = F.col(f"e.value{k}")
+    value, low, high = F.col(f"e.value{k}"), F.col(f"s.low{k}"), F.col(f"s.high{k}")
     if f"word{k}" in columns:
-        word = F.col(f"s.word{k}")
-        meets = F.when(F.col(f"s.whole{k}"), value == word).otherwise(F.startswith(value, word))
-        return word.isNull() | meets
-    low = F.col(f"s.low{k}")
-    return low.isNull() | ((value >= low) & (value <= F.col(f"s.high{k}")))
+        return low.isNull() | ((value >= low) & (high.isNull() | (value < high)))
+    return low.isNull() | ((value >= low) & (value <= high))

@@ -37,7 +37,7 @@ from serai.matching.keys import (
     plan_keys,
 )
 from serai.matching.subscriptions import readings_of, rejected_rows
-from serai.matching.tables import read_parquet
+from serai.matching.tables import quoted, read_parquet
 from serai.matching.worker import Matcher, Mode, in_batches
 from serai.spark.machine import usable_cores
 
@@ -131,7 +131,7 @@ def prepare_match(
     spark = subscriptions.sparkSession
     files = None if isinstance(events, DataFrame) else parquet_files(events)
     frame = events if isinstance(events, DataFrame) else read_parquet(spark, str(events))
-    kinds = attribute_kinds(frame)
+    kinds = attribute_kinds(frame, files)
     order = _order_columns(frame, mode, order_by)
     if gathered is None:
         gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
@@ -154,15 +154,20 @@ def prepare_match(
         return Matching(finish(found), rejects, plan, subscriptions, *counts, matcher, files)
     table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
     conditions = spark.createDataFrame(table)
-    found = _by_keys(frame, conditions, list(readings.named), plan, mode, order)
+    named = {name: kinds[name] for name in readings.named}
+    found = _by_keys(frame, conditions, named, plan, mode, order, len(readings.owner) > len(readings.reasons))
     return Matching(finish(found), rejects, plan, subscriptions, *counts)
 
 
-def attribute_kinds(events: DataFrame) -> dict[str, Kind]:
-    """The attributes that events have, and their kinds: all columns that can be compared, but for their id."""
+def attribute_kinds(events: DataFrame, files: ParquetFiles | None = None) -> dict[str, Kind]:
+    """The attributes that events have, and their kinds: all columns that can be compared, but for their id.
+
+    `files` know more than Spark, which has no unsigned numbers.
+    """
     if "event" not in events.columns:
         raise BadInput(f"the events have no column event (their id); their columns are: {', '.join(events.columns)}")
-    kinds = {column.name: kind_of(column.type) for column in to_arrow_schema(events.schema, timezone="UTC")}
+    schema = to_arrow_schema(events.schema, timezone="UTC") if files is None else files.schema
+    kinds = {column.name: kind_of(column.type) for column in schema}
     return {name: kind for name, kind in kinds.items() if kind is not None and name != "event"}
 
 
@@ -245,7 +250,7 @@ def _by_index(spark: SparkSession, matcher: Matcher, events: DataFrame, files: P
         numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
         return numbers.mapInArrow(_file_task(matcher, tasks, schema), from_arrow_schema(schema))
     names = matcher.column_names()
-    chosen = [F.col(f"`{column}`").alias(name) for column, name in zip(matcher.columns, names, strict=True)]
+    chosen = [F.col(quoted(column)).alias(name) for column, name in zip(matcher.columns, names, strict=True)]
     return events.select(*chosen).mapInArrow(_batch_task(matcher, schema), from_arrow_schema(schema))
 
 
@@ -286,11 +291,18 @@ def warm_up(asked: Asked) -> None:
 
 
 def _by_keys(
-    events: DataFrame, conditions: DataFrame, names: list[str], plan: MatchPlan, mode: Mode, order: list[str]
+    events: DataFrame,
+    conditions: DataFrame,
+    names: Mapping[str, Kind],
+    plan: MatchPlan,
+    mode: Mode,
+    order: list[str],
+    several: bool,
 ) -> DataFrame:
     assert plan.keys is not None
     by = order[0] if order else None
-    pairs = join_on_keys(events, conditions, names, plan.keys, broadcast=plan.broadcast, order_by=by)
+    keys, broadcast = plan.keys, plan.broadcast
+    pairs = join_on_keys(events, conditions, names, keys, broadcast=broadcast, several=several, order_by=by)
     if mode == "any":
         return pairs.select("event")
     return pairs.groupBy("subscription").agg(F.count("*").alias("events")) if mode == "counts" else pairs
@@ -332,20 +344,29 @@ def _partitioned(
     total = subscriptions.count()
     keys = plan_keys(sample, total, _UNKNOWN_EVENTS)
     read = _read_by_workers(subscriptions, reading, kinds, list(sample.named))
-    rejects = read.where("reason is not null").select(
+    rejects = read.where("reason is not null and first").select(
         F.lit("subscriptions").alias("table"), F.col("subscription").cast("string").alias("id"), "reason", "row"
     )
     if strict:
         refuse_rejected(rejects.limit(SHOWN + 1).toArrow())
-    usable = read.where("reason is null and possible").drop("reason", "row", "possible")
+    usable = read.where("reason is null and possible").drop("reason", "row", "possible", "first")
     why = (
         f"{total:,} subscriptions are more than the {MOST_ON_DRIVER:,} that are sent to every worker;"
         f" partitioned by key, {keys.compared:.1f} compared an event, {keys.listed:,.0f} keys: {keys.bits}"
     )
     plan = MatchPlan("keys", why, keys=keys, broadcast=False)
-    found = _by_keys(events, usable, list(sample.named), plan, mode, order)
-    known = read.where("reason is null").select("subscription")
+    named = {name: kinds[name] for name in sample.named}
+    found = _by_keys(events, usable, named, plan, mode, order, _may_have_alternatives(subscriptions))
+    known = read.where("reason is null").select("subscription").distinct()
     return Matching(_finished(found, mode, first, lambda: known), rejects, plan, subscriptions, total, rejects.count())
+
+
+def _may_have_alternatives(subscriptions: DataFrame) -> bool:
+    """Whether there is a text that may ask for more than one box."""
+    if "where" not in subscriptions.columns:
+        return False
+    signs = r"(?i)\b(or|not|in)\b|[|!∨¬≠∈]|<>"
+    return bool(subscriptions.where(F.col("where").rlike(signs)).limit(1).count())
 
 
 def _read_by_workers(
@@ -360,9 +381,10 @@ def _read_by_workers(
         readings.named = {name: readings.named[name] for name in names}
         texts = table["where"].cast(pa.string()) if "where" in table.column_names else pa.nulls(len(table), pa.string())
         more = {
-            "reason": pa.array(readings.reasons, pa.string()),
-            "row": texts,
+            "reason": pa.array(readings.reasons, pa.string()).take(pa.array(readings.owner)),
+            "row": texts.take(pa.array(readings.owner)),
             "possible": pa.array(readings.possible),
+            "first": pa.array(np.arange(len(readings.owner)) < len(readings.reasons)),  # of its alternatives
         }
         conditions = conditions_table(readings, kinds, table["subscription"])
         for name, column in more.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from serai.core.conditions import LARGEST, SMALLEST, Kind, Word, both
+from serai.core.conditions import ENDS, Kind, Span, beginning, both, exactly
 from serai.core.errors import BadInput, did_you_mean
 from serai.core.readings import Readings, read_many
 from serai.matching.boxes import kind_of
@@ -61,9 +63,14 @@ def _with_end(texts: list[str | None], ends: pa.ChunkedArray, comparison: str) -
         return end.isoformat() if isinstance(end, date) else end if isinstance(end, str) else repr(end)
 
     return [
-        text if text is None or end is None else f"{text} and {comparison} {written(end)}"
+        text if text is None or end is None else f"{_in_one(text)} and {comparison} {written(end)}"
         for text, end in zip(texts, ends.to_pylist(), strict=True)
     ]
+
+
+def _in_one(text: str) -> str:
+    """The text, in parentheses if something that binds less than `and` might stand in it."""
+    return f"({text})" if re.search(r"or|[|∨]", text, re.IGNORECASE) else text
 
 
 def _texts(column: pa.ChunkedArray) -> list[str | None]:
@@ -121,14 +128,15 @@ def _add_words(readings: Readings, name: str, column: pa.ChunkedArray, whole: bo
     for row, text in enumerate(_texts_of(name, column)):
         if text is None:
             continue
-        word: Word | None = Word(text, whole)
-        if readings.named[name][row]:
-            word = both(Word(readings.word[name][row] or "", bool(readings.whole[name][row])), Word(text, whole))  # type: ignore[assignment]
+        span: Span | None = exactly(text) if whole else beginning(text)
+        assert span is not None
+        if (before := readings.spans[name][row]) is not None:
+            span = both(before, span)  # type: ignore[assignment]  # of two spans
         readings.named[name][row] = True
-        if word is None:
+        if span is None:
             readings.possible[row] = False
         else:
-            readings.word[name][row], readings.whole[name][row] = word
+            readings.spans[name][row] = span
 
 
 def _texts_of(name: str, column: pa.ChunkedArray) -> list[str | None]:
@@ -141,7 +149,7 @@ def _add_bounds(readings: Readings, name: str, kind: Kind, column: pa.ChunkedArr
     held = kind_of(column.type)
     if pa.types.is_null(column.type):
         return
-    if (held == "time") != (kind == "time") or held not in ("real", "integer", "time"):
+    if (held == "time") != (kind == "time") or held in (None, "text") or (held == "boolean") != (kind == "boolean"):
         raise BadInput(f"{name}_{end} holds {column.type}, and {name} of the events is {_A[kind]}")
     bounds = column.combine_chunks()
     given = bounds.is_valid().to_numpy(zero_copy_only=False)
@@ -151,13 +159,31 @@ def _add_bounds(readings: Readings, name: str, kind: Kind, column: pa.ChunkedArr
     if values.dtype == np.float64:
         given &= ~np.isnan(values) & (values != (-np.inf if end == "low" else np.inf))
     side = readings.low[name] if end == "low" else readings.high[name]
-    side[given] = values[given] if kind == "real" else _whole(values[given], end)
     readings.named[name] |= given
-    if kind != "real" and values.dtype == np.float64:  # beyond all 64-bit integers
-        readings.possible &= ~given | (values < 2.0**63 if end == "low" else values >= -(2.0**63))
+    if values.dtype == side.dtype:
+        side[given] = values[given]
+        return
+    for row in np.flatnonzero(given).tolist():  # exactly, however far out the bound may lie
+        least, most = ENDS[kind]
+        value = values[row].item()
+        if np.isinf(value):
+            inside = most + 1 if value > 0 else least - 1
+        else:
+            inside = math.ceil(value) if end == "low" else math.floor(value)
+        if inside > most if end == "low" else inside < least:
+            readings.possible[row] = False
+        else:
+            side[row] = max(least, inside) if end == "low" else min(most, inside)
 
 
-_A = {"real": "a number", "integer": "a whole number", "time": "a time", "text": "a text"}
+_A = {
+    "real": "a number",
+    "integer": "a whole number",
+    "unsigned": "a whole number",
+    "time": "a time",
+    "text": "a text",
+    "boolean": "true or false",
+}
 
 
 def _numbers(bounds: pa.Array, kind: Kind) -> Any:
@@ -165,14 +191,6 @@ def _numbers(bounds: pa.Array, kind: Kind) -> Any:
         bounds = bounds.cast(pa.timestamp("us", getattr(bounds.type, "tz", None)), safe=False).cast(pa.int64())
     elif kind == "real" or kind_of(bounds.type) == "real":
         return bounds.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return bounds.fill_null(0).cast(pa.int64()).to_numpy()
-
-
-def _whole(values: Any, end: str) -> Any:
-    """Bounds of a whole number: the next one inside, as far as 64 bits reach."""
-    if values.dtype != np.float64:
-        return values
-    inside = np.ceil(values) if end == "low" else np.floor(values)
-    # 2^63 itself is no int64: what lies there or beyond is the end on that side.
-    clipped = np.where(np.abs(inside) < 2.0**63, inside, 0).astype(np.int64)
-    return np.where(inside >= 2.0**63, LARGEST, np.where(inside <= -(2.0**63), SMALLEST, clipped))
+    elif kind_of(bounds.type) == "boolean":
+        bounds = bounds.cast(pa.int8())
+    return bounds.fill_null(0).to_numpy(zero_copy_only=False)

@@ -66,7 +66,7 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
         columns = [name for name in reader.format(kind).load(where).columns if name != _BROKEN]
         if not columns:
             raise BadInput(f"{path}: no columns in it")
-        schema = ", ".join(f"`{name}` string" for name in [*columns, _BROKEN])
+        schema = ", ".join(f"{quoted(name)} string" for name in [*columns, _BROKEN])
         return reader.schema(schema).format(kind).load(where)
     except PySparkException as error:
         raise BadInput(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
@@ -90,6 +90,11 @@ def reading_options(path: str | Path) -> dict[str, str]:
     return options[format_of(path)]
 
 
+def quoted(name: str) -> str:
+    """A column's name as SQL takes it, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def spark_path(path: str | Path) -> str:
     """The path as Spark understands it: the JVM may have been started in another folder."""
     return str(path) if "://" in str(path) else str(Path(path).absolute())
@@ -105,25 +110,30 @@ def is_untyped(table: DataFrame) -> bool:
 
 def with_reason(table: DataFrame, id_name: str, kinds: Mapping[str, Kind]) -> DataFrame:
     """The rows with attributes of these kinds; `_reason`: why a row cannot be used, or null; `_row`: what it was."""
-    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns_of(table))))
+    row = F.to_json(F.struct(*(F.col(quoted(name)) for name in columns_of(table))))
     row = F.coalesce(F.col(_BROKEN), row) if is_untyped(table) else row
     table = table.withColumn("_row", row)
-    number_or_time = {name: kind for name, kind in kinds.items() if kind != "text" and name in table.columns}
+    not_text = {name: kind for name, kind in kinds.items() if kind != "text" and name in table.columns}
     if not is_untyped(table):
         return table.withColumn("_reason", F.when(F.col(id_name).isNull(), f"no id in the column {id_name}"))
-    typed = {name: _typed(F.col(f"`{name}`"), kind) for name, kind in number_or_time.items()}
+    typed = {name: _typed(F.col(quoted(name)), kind) for name, kind in not_text.items()}
     reason = F.when(F.col(_BROKEN).isNotNull(), "this line is no row of the table")
     reason = reason.when(F.col(id_name).isNull(), f"no id in the column {id_name}")
-    for name, kind in number_or_time.items():
-        value = F.col(f"`{name}`")
-        said = F.concat(F.lit(f'{name}: "'), value, F.lit(f'" is not a {"number" if kind == "real" else "time"}'))
+    for name, kind in not_text.items():
+        value = F.col(quoted(name))
+        said = F.concat(F.lit(f'{name}: "'), value, F.lit(f'" is not {_A[kind]}'))
         reason = reason.when(value.isNotNull() & typed[name].isNull(), said)
     return table.withColumn("_reason", reason).withColumns(typed)
+
+
+_A = {"real": "a number", "time": "a time", "boolean": "true or false"}
 
 
 def _typed(value: Column, kind: Kind) -> Column:
     if kind == "real":
         return value.try_cast("double")
+    if kind == "boolean":  # Spark would take "y" and "1" for true
+        return F.when(F.lower(F.trim(value)).isin("true", "false"), value.try_cast("boolean"))
     # Spark would read "12:00" as that time today.
     return F.when(value.rlike(r"^\s*\d{4}-\d{2}-\d{2}"), value.try_cast("timestamp"))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from serai.matching.boxes import Asked, place_events
+from serai.matching.boxes import Asked, place_events, shared_out
 from serai.matching.files import Piece, Rows, read_pieces
 from serai.matching.index import BoxIndex, build_index, find_pairs
 
@@ -94,6 +94,7 @@ class Matcher:
         yield pa.table({"subscription": self.asked.ids.take(pa.array(some)), "events": counts[some]})
 
     def _pairs(self, table: pa.Table, tally: Tally) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Rows of events, and the numbers of subscriptions that want them; in mode "any" only rows."""
         tally.events += len(table)
         nameless = table["event"].null_count
         if nameless:
@@ -103,8 +104,12 @@ class Matcher:
         named = table["event"].is_valid().to_numpy() if nameless else None
         for row, box in find_pairs(self.index(), values, matched, one_each=self.mode == "any"):
             keep = slice(None) if named is None else named[row]
-            tally.pairs += len(row[keep])
-            yield row[keep], box[keep]
+            whose = (
+                [(row[keep], box[keep])] if self.mode == "any" else shared_out(self.asked, values, row[keep], box[keep])
+            )
+            for rows, subscriptions in whose:
+                tally.pairs += len(rows)
+                yield rows, subscriptions
         tally.matched += int((matched if named is None else matched & named).sum())
 
     def _as_table(self, table: pa.Table, row: NDArray[np.int32], box: NDArray[np.int32]) -> pa.Table:

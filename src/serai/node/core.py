@@ -53,8 +53,13 @@ class Node(Protocol):
 
     # -- applications (serai.node.mqtt_server)
 
-    def session_opened(self, client: str, now_s: float, *, clean: bool, version: int, will: bytes | None) -> Effects:
-        """A client has connected; outcome "resumed" if its session was still there, else "new"."""
+    def session_opened(
+        self, client: str, now_s: float, *, clean: bool, version: int, lifetime_s: float, will: bytes | None
+    ) -> Effects:
+        """A client has connected; outcome "resumed" if its session was still there, else "new".
+
+        If the node dies meanwhile, the session lives on for `lifetime_s` after the next start (0: it is over then).
+        """
 
     def session_closed(self, client: str, now_s: float, lifetime_s: float) -> Effects:
         """Its connection is over; the session lives on for a time (0: it ends now, inf: for ever)."""

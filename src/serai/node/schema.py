@@ -29,7 +29,11 @@ CREATE TABLE entry(
     subscriber TEXT, n INTEGER, interest TEXT, created_ms INTEGER, lifetime_ms INTEGER, renewal_ms INTEGER,
     renewed INTEGER, hops INTEGER, PRIMARY KEY(subscriber, n)
 ) WITHOUT ROWID;
-CREATE TABLE session(client TEXT PRIMARY KEY, version INTEGER, expires_ms INTEGER, will BLOB) WITHOUT ROWID;
+CREATE TABLE session(
+    client TEXT PRIMARY KEY, version INTEGER,
+    expires_ms INTEGER,                 -- while it is connected: minus the time that it lives on without a connection
+    will BLOB
+) WITHOUT ROWID;
 CREATE TABLE outbox(
     session TEXT, bundle INTEGER, qos INTEGER, flags INTEGER, packet INTEGER, state INTEGER,
     PRIMARY KEY(session, bundle)

@@ -174,14 +174,14 @@ class SendKnown(NamedTuple):
 
 
 class SendBundle(NamedTuple):
-    """Send a bundle whose bytes are `store.data(id)`; age and hop count are to be brought up to date."""
+    """Send a bundle whose bytes are `store.data(id)`, with its age and hops (`serai.node.bundle.message.onward`)."""
 
     peer: str
     transfer: int
     id: int
     mark: int
     hops: int  # so far; one more at the neighbour
-    arrived_ms: int  # at this node: the age has grown since
+    begins_ms: int  # when it was created, by the clock of this node: its age is the rest
     size_bytes: int
 
 

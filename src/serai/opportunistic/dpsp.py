@@ -17,8 +17,8 @@ The rules in words, with everything the text leaves open, are in docs/dpsp.md; e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field as setting
@@ -109,7 +109,7 @@ def rules_of(settings: Settings) -> RouterRules:
         priorities=(first, second, third, fourth),
         vote=settings.combine == "vote",
         lifetime_s=settings.lifetime_s,
-        renewal_s=settings.lifetime_s * settings.renewal,
+        renewal_s=max(round(settings.lifetime_s * settings.renewal * 1e3), 1) / 1e3,  # lists have whole milliseconds
     )
     leaves_out_seen = "duplicate" in settings.filters
     return shared_rules(settings, lists=True)._replace(
@@ -127,9 +127,9 @@ def renewals(own: Dpsp, subscribed_s: float, now_s: float) -> int:
 
 
 @rule
-def lapses_s(own: Dpsp, subscribed_s: float, renewed: int) -> float:
+def lapses_s(subscribed_s: float, renewed: int, renewal_s: float, lifetime_s: float) -> float:
     """Until when an entry that was renewed so often lives."""
-    return subscribed_s + renewed * own.renewal_s + own.lifetime_s
+    return subscribed_s + renewed * renewal_s + lifetime_s
 
 
 @rule
@@ -189,56 +189,88 @@ def prefers(own: Dpsp, one: Offer, other: Offer) -> int:
     return total
 
 
+def worth_of(own: Dpsp) -> Callable[[Offer], tuple[float, ...]] | None:
+    """What sorts bundles as `prefers` does, the lowest first; None: a vote is no order."""
+    asked = [priority for priority in own.priorities if priority]
+    if own.vote and len(asked) > 1:
+        return None
+
+    def worth(offer: Offer) -> tuple[float, ...]:
+        values = (0.0, -offer.created_s, offer.created_s, offer.theirs, -offer.popularity)
+        return tuple(values[priority] for priority in asked)
+
+    return worth
+
+
 # ---- lists, of the router object
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """One subscription as it stands in a list: id, channel, creation, how often renewed, hops from the subscriber."""
+    """One subscription as it stands in a list; its subscriber says how long it lives and how often it is renewed."""
 
-    id: int
+    id: Hashable  # of the subscriber's subscriptions
+    subscriber: Hashable
     channel: Channel
     subscribed_s: float
+    lifetime_s: float
+    renewal_s: float
     renewed: int
-    hops: int
+    hops: int  # from the subscriber
+
+    @property
+    def lapses_s(self) -> float:
+        """Until when it lives."""
+        return lapses_s(self.subscribed_s, self.renewed, self.renewal_s, self.lifetime_s)
 
 
 class SubscriptionList(Knowledge):
     """Entries of all known subscriptions."""
 
-    def __init__(self, node: int, own: Dpsp, subscriptions: OwnSubscriptions) -> None:
+    def __init__(self, node: Hashable, own: Dpsp, subscriptions: OwnSubscriptions) -> None:
         super().__init__(node, own, subscriptions)
         self.own = own
-        self.known: dict[int, Entry] = {}
+        self.known: dict[tuple[Hashable, Hashable], Entry] = {}
 
     def write(self, now_s: float) -> tuple[int, tuple[Entry, ...]]:
         """Own subscriptions, renewed as often as is due, and others' that have not lapsed."""
+        lifetime_s, renewal_s = self.own.lifetime_s, self.own.renewal_s
         own = [
-            Entry(id, channel, since_s, renewals(self.own, since_s, now_s), 0)
+            Entry(id, self.node, channel, since_s, lifetime_s, renewal_s, renewals(self.own, since_s, now_s), 0)
             for id, (channel, since_s) in self.subscriptions.open.items()
         ]
         entries = own + self._alive(self.known.values(), now_s)
         return len(entries), tuple(entries)
 
-    def learn(self, peer: int, content: tuple[Entry, ...], is_first: bool, now_s: float) -> View:
+    def learn(self, peer: Hashable, content: tuple[Entry, ...], is_first: bool, now_s: float) -> View:
         """Merge entries; note hop counts there and here, for each channel. Own subscriptions do not count."""
         theirs: dict[Channel, float] = {}
+        news = []
         for entry in self._alive(content, now_s):
-            if entry.id in self.subscriptions.ids:
+            if entry.subscriber == self.node:
                 continue
             theirs[entry.channel] = min(theirs.get(entry.channel, FAR), entry.hops)
-            old = self.known.get(entry.id)
+            old = self.known.get((entry.subscriber, entry.id))
             if old is None or is_news(entry.renewed, entry.hops, old.renewed, old.hops):
-                self.known[entry.id] = Entry(entry.id, entry.channel, entry.subscribed_s, entry.renewed, entry.hops + 1)
+                here = replace(entry, hops=entry.hops + 1)
+                self.known[entry.subscriber, entry.id] = here
+                news.append(here)
         mine: dict[Channel, float] = {}
         popularity: dict[Channel, float] = {}
         for entry in self._alive(self.known.values(), now_s):
             mine[entry.channel] = min(mine.get(entry.channel, FAR), entry.hops)
             popularity[entry.channel] = popularity.get(entry.channel, 0.0) + 1.0
-        return View(theirs, mine, popularity)
+        return View(theirs, mine, popularity, falls=True, news=news)
+
+    def forget(self, now_s: float) -> list[Entry]:
+        """Forget entries that have lapsed; returns them."""
+        lapsed = [entry for entry in self.known.values() if is_expired(now_s, entry.lapses_s)]
+        for entry in lapsed:
+            del self.known[entry.subscriber, entry.id]
+        return lapsed
 
     def _alive(self, entries: Iterable[Entry], now_s: float) -> list[Entry]:
-        return [e for e in entries if not is_expired(now_s, lapses_s(self.own, e.subscribed_s, e.renewed))]
+        return [entry for entry in entries if not is_expired(now_s, entry.lapses_s)]
 
 
 # ---- lists, in the compiled loop. A list, and the memory of a node: one number for each subscription of the world, in
@@ -275,7 +307,8 @@ def room_for(size: Size) -> Room:
 def is_alive(own: Dpsp, net: Net, s: int, entry: float) -> bool:
     """Whether an entry on subscription `s` is known and has not lapsed."""
     return entry != UNKNOWN and not is_expired(
-        net.run[0].now_s, lapses_s(own, net.subscriptions[s].from_s, renewed_in(entry))
+        net.run[0].now_s,
+        lapses_s(net.subscriptions[s].from_s, renewed_in(entry), own.renewal_s, own.lifetime_s),
     )
 
 
@@ -327,6 +360,7 @@ PROTOCOL = RoutingProtocol(
     rules_of=rules_of,
     offers=offers,
     prefers=prefers,
+    worth_of=worth_of,
     knowledge=SubscriptionList,
     room_for=room_for,
     writes=writes,

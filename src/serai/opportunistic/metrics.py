@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
 from serai.log.metrics import TimedMetrics, delay_metrics, jain, mean, metric, ratio
+from serai.log.pairs import RunPairs
 from serai.opportunistic.engine.state import DROPS, RELAYED, TRANSFERS
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.world import within_ranges
@@ -185,9 +186,20 @@ def ratios(wanted: Numbers, delivered: Numbers) -> Floats:
     return shares
 
 
-def delays_opportunistic(run: OpportunisticRun) -> tuple[Floats, int]:
-    """The delay of each delivered pair, and how many pairs were wanted."""
-    return delivered_pairs(run).delay_s, len(wanted_pairs(run).bundle)
+def pairs_opportunistic(run: OpportunisticRun) -> RunPairs:
+    """What became of every wanted pair; a node that carries a bundle for others has not received it."""
+    delivered, bundles = delivered_pairs(run), run.world.bundles
+    bundle = delivered.bundle.astype(np.int64)
+    return RunPairs(
+        born_s=bundles.created_s,
+        wanted=np.bincount(wanted_pairs(run).bundle, minlength=len(bundles.created_s)),
+        delivered=bundle,
+        delay_s=delivered.delay_s,
+        received=bundle,
+        received_delay_s=delivered.delay_s,
+        lifetime_s=bundles.lifetime_s,
+        duration_s=float(run.scenario.duration_s),
+    )
 
 
 # --- In The ONE's words

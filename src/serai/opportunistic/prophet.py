@@ -8,7 +8,7 @@ unicast messages, both are the same. The ONE's ProphetRouter, which is older tha
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field as setting
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from serai.opportunistic.engine.state import Net
 
 SUBSCRIBED = 1.0  # the predictability of a channel at its subscriber
+EQUAL = 1e-9  # two that age alike and are as close as that differ by rounding only, now this way and now that
 
 
 class Settings(RouterSettings):
@@ -93,7 +94,8 @@ def in_addition(own: Prophet, predictability: float, of_neighbour: float, neighb
 @rule
 def offers(own: Prophet, offer: Offer) -> bool:
     """Whether a bundle is offered: the neighbour wants it, or is more likely to meet who does (GRTR, 3.6)."""
-    return offer.wanted or offer.theirs > offer.mine
+    theirs = offer.theirs * (1.0 - EQUAL) if own.as_the_one else offer.theirs
+    return offer.wanted or theirs > offer.mine
 
 
 @rule
@@ -102,6 +104,11 @@ def prefers(own: Prophet, one: Offer, other: Offer) -> int:
     if not own.as_the_one:
         return 0
     return int(one.theirs > other.theirs) - int(one.theirs < other.theirs)
+
+
+def worth_of(own: Prophet) -> Callable[[Offer], tuple[float, ...]] | None:
+    """What sorts bundles in a router as an object, which knows the RFC's variant only: nothing."""
+    return lambda offer: ()
 
 
 # ---- lists, of the router object
@@ -113,7 +120,7 @@ Destination = tuple[Literal["node", "channel"], Hashable]
 class Predictabilities(Knowledge):
     """How likely the node is to meet each node and each channel."""
 
-    def __init__(self, node: int, own: Prophet, subscriptions: OwnSubscriptions) -> None:
+    def __init__(self, node: Hashable, own: Prophet, subscriptions: OwnSubscriptions) -> None:
         super().__init__(node, own, subscriptions)
         if own.as_the_one:
             raise ValueError(
@@ -132,7 +139,7 @@ class Predictabilities(Knowledge):
         told = {who: value for who, value in (self.of | certain).items() if value > 0.0}
         return len(told), told
 
-    def learn(self, peer: int, content: dict[Destination, float], is_first: bool, now_s: float) -> View:
+    def learn(self, peer: Hashable, content: dict[Destination, float], is_first: bool, now_s: float) -> View:
         """The neighbour was met, and tells whom it meets (RFC 6693 2.1)."""
         self._age(now_s)
         other: Destination = ("node", peer)
@@ -259,6 +266,7 @@ PROTOCOL = RoutingProtocol(
     rules_of=rules_of,
     offers=offers,
     prefers=prefers,
+    worth_of=worth_of,
     knowledge=Predictabilities,
     room_for=room_for,
     writes=writes,

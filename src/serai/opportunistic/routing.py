@@ -66,6 +66,11 @@ def know_nothing(own: Any, net: Any, link: int, channel: int) -> tuple[float, fl
     return 0.0, 0.0
 
 
+def worth_nothing(own: Any) -> Callable[[Offer], tuple[float, ...]] | None:
+    """What sorts bundles before their age does, the lowest first: nothing. None: it is no order, see `prefers`."""
+    return lambda offer: ()
+
+
 def room_for_channels(size: Size) -> Room:
     """A list has a number for each channel; nothing is remembered."""
     return Room(in_list=size.channels)
@@ -84,6 +89,8 @@ class RoutingProtocol:
     # decisions: the same functions for the router object and for the compiled loop
     offers: Callable[[Any, Offer], bool] = offer_all
     prefers: Callable[[Any, Offer, Offer], int] = prefer_none
+    worth_of: Callable[[Any], Callable[[Offer], tuple[float, ...]] | None] = worth_nothing
+    """The same order as `prefers` gives, for the router object alone: a heap needs something to sort by."""
     splits: Callable[[Any, Offer], tuple[int, int]] = keep_copies
     """Asked where copies are counted (`RouterRules.copies`). Whoever gives away its last copy keeps none: the bundle
     leaves its store when it has arrived."""
@@ -99,6 +106,10 @@ class RoutingProtocol:
     """The sender of a link meets its receiver; whether that changes what either is offered."""
     looks: Callable[[Any, Net, int, int], tuple[float, float]] = know_nothing
     """What `Offer.theirs` and `Offer.mine` are at this moment."""
+
+    def __post_init__(self) -> None:
+        if self.prefers is not prefer_none and self.worth_of is worth_nothing:
+            object.__setattr__(self, "worth_of", lambda own: None)
 
     @property
     def name(self) -> str:

@@ -38,6 +38,10 @@ class RouterSettings(BaseModel):
         False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
     )
     skip_late: bool = setting(False, description="A bundle that would expire before it has been sent is not begun.")
+    announce: Literal["repeat", "change"] = setting(
+        "repeat",
+        description="A list waits for `repeat`, or is sent at once when the node's own subscriptions change.",
+    )
     repeat_s: Seconds = setting(
         60.0, gt=0, alias="repeat", description="In a long contact lists are exchanged again after this time."
     )
@@ -63,6 +67,7 @@ class RouterRules(NamedTuple):
     entry_bytes: int
     id_bytes: int
     bloom_bits: int
+    announce: bool  # lists are due when the node's own subscriptions change
     leaves_out_seen: bool = True  # a neighbour is not offered what it is known to have seen
     copies: int = 0  # that a bundle starts with; 0: copies are not counted
     if_wanted: float = 1.0  # what `Offer.theirs` is for a channel that the neighbour has subscribed to
@@ -87,6 +92,7 @@ def shared_rules(settings: RouterSettings, *, lists: bool | None = None) -> Rout
         entry_bytes=settings.entry_bytes,
         id_bytes=settings.id_bytes,
         bloom_bits=settings.bloom_bits,
+        announce=settings.announce == "change",
     )
 
 

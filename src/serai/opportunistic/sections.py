@@ -151,6 +151,12 @@ class NodeSection(Section):
         description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest, or"
         " those that it took in first; these it may take again (as in The ONE).",
     )
+    keep_own: int = Field(
+        0,
+        ge=0,
+        le=_MOST_NODES,
+        description="A node does not drop its own bundle for others before so many neighbours have taken it.",
+    )
 
 
 class ContactRadioSection(Section):

@@ -66,6 +66,7 @@ def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Med
         lifetime_unit_s=scenario.bundles.lifetime_unit_s,
         key=order_key(seed),
         full_log=full_log,
+        keep_own=scenario.nodes.keep_own,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from serai.core.rules import step
@@ -22,7 +23,7 @@ class WantedChannels(Knowledge):
         wanted = frozenset(channel for channel, _ in self.subscriptions.open.values())
         return len(wanted), wanted
 
-    def learn(self, peer: int, content: frozenset[Channel], is_first: bool, now_s: float) -> View:
+    def learn(self, peer: Hashable, content: frozenset[Channel], is_first: bool, now_s: float) -> View:
         """A neighbour's list has arrived."""
         return View(theirs=dict.fromkeys(content, SUBSCRIBED))
 

@@ -69,7 +69,7 @@ def _picture(run: Run) -> Picture:
 
 def _delays(run: SimulatedRun) -> Section:
     title = "Delay, the undelivered counted"
-    if kind_of_run(run).delays is None:
+    if kind_of_run(run).pairs is None:
         return Section("delay", title, absent="in this kind of network nobody waits for a delivery")
     delay_s, fraction = delay_cdf(run)
     if not len(delay_s):

@@ -203,6 +203,22 @@ class SweepTable(Section):
     seeds: int | None = Field(None, ge=1, description="Seeds 0 .. seeds-1 are run at every point.")
 
 
+class PlanTable(Section):
+    """What `serai plan` looks for: the cheapest deployment that meets all goals. A single run takes no notice."""
+
+    goal: list[str] = Field(
+        default_factory=list, description='What has to be reached: "delivery_ratio >= 95 %", "on_time(1 h) >= 95 %".'
+    )
+    cost: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What one of each costs: `subscribers = 400`; or the price of each value of a setting.",
+    )
+    vary: dict[str, Any] = Field(
+        default_factory=dict, description="What may be chosen: settings with their values, and `protocol`."
+    )
+    at_most: int | None = Field(None, ge=1, description="The most runs, of all deployments together.")
+
+
 class AnyProtocol:
     """Marks the field whose type is the `Settings` of the protocol that `name` says, one of a kind of network."""
 
@@ -226,6 +242,7 @@ class Scenario(Section):
     title: str = Field("", description="One line on what this scenario is.")
     name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
     sweep: SweepTable | None = Field(None, description="What `serai sweep` varies.")
+    plan: PlanTable | None = Field(None, description="What `serai plan` looks for.")
     if TYPE_CHECKING:  # each kind declares it last; the static type cannot follow the registry
         protocol: Any
 

@@ -6,13 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from serai.core.errors import did_you_mean, nearest
 from serai.core.units import Quantity
 from serai.scenario.catalogue import Catalogue
 from serai.scenario.locate import KeyPath
-from serai.scenario.section import AttributeTable, Scenario, SweepTable, keys_of, known_keys
+from serai.scenario.section import AttributeTable, PlanTable, Scenario, SweepTable, keys_of, known_keys
+
+# Tables that no run depends on.
+_OF_NO_RUN: dict[KeyPath, type[BaseModel]] = {("sweep",): SweepTable, ("plan",): PlanTable}
 
 # Words of the papers, and of other simulators, for what is called otherwise here.
 _ALSO_CALLED = {
@@ -138,8 +142,8 @@ def _keys_in(table: KeyPath, data: Mapping[str, Any], kind: type[Scenario]) -> l
         return list(keys_of(kind.PROTOCOLS[data["protocol"]["name"]].settings))
     if table[:2] == ("events", "attributes"):
         return list(keys_of(AttributeTable))
-    if table == ("sweep",):
-        return list(keys_of(SweepTable))
+    if table in _OF_NO_RUN:
+        return list(keys_of(_OF_NO_RUN[table]))
     prefix = f"{dotted(table)}."
     return [known.removeprefix(prefix) for known in known_keys(kind) if known.startswith(prefix)]
 

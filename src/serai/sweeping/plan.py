@@ -18,6 +18,7 @@ from typing import Any, Final
 from serai.core.errors import BadInput, BadScenario, Problem
 from serai.kinds import CATALOGUE, AnyKind, kind_of
 from serai.lab import load_scenario, parse_scenario
+from serai.log.pairs import Count
 from serai.scenario.section import Scenario, SweepTable, keys_of, known_keys
 from serai.scenario.write import to_toml
 from serai.sweeping.axes import Axis, axis_of, parse_setting, values_of
@@ -50,6 +51,8 @@ class Plan:
     cells: tuple[Cell, ...]
     base: str
     """Names the scenario that the points vary: a folder keeps the runs of one."""
+    counts: tuple[Count, ...] = ()
+    """What is counted in every run besides its metrics."""
 
     @property
     def network(self) -> str:
@@ -75,7 +78,12 @@ class Plan:
 
     def with_seeds(self, seeds: Mapping[int, int]) -> Plan:
         """The same plan with another number of seeds at each point."""
-        return replace(self, cells=tuple(replace(cell, seeds=seeds[cell.point]) for cell in self.cells))
+        return self.with_seeds_of_cells([seeds[cell.point] for cell in self.cells])
+
+    def with_seeds_of_cells(self, seeds: Sequence[int]) -> Plan:
+        """The same plan with another number of seeds in each cell."""
+        cells = (replace(cell, seeds=count) for cell, count in zip(self.cells, seeds, strict=True))
+        return replace(self, cells=tuple(cells))
 
     def scenarios(self) -> dict[str, Scenario]:
         """The scenario of each distinct cell."""
@@ -89,6 +97,7 @@ class Plan:
             "axes": [axis.as_json() for axis in self.axes],
             "points": list(self.points),
             "protocols": list(self.protocols),
+            "counts": [[count.what, count.within_s] for count in self.counts],
             "cells": [
                 {"point": cell.point, "protocol": cell.protocol, "id": cell.id, "seeds": cell.seeds}
                 for cell in self.cells
@@ -107,6 +116,7 @@ def plan_from_json(said: Mapping[str, Any]) -> Plan:
         protocols=tuple(said["protocols"]),
         cells=tuple(Cell(scenario=scenarios[cell["id"]], **cell) for cell in said["cells"]),
         base=said["base"],
+        counts=tuple(Count(*count) for count in said["counts"]),
     )
 
 
@@ -121,7 +131,7 @@ def plan_sweep(
     What is not said here is taken from the scenario's [sweep] table. Every cell is checked; all that is wrong with
     any of them is said at once.
     """
-    scenario = _loaded(source)
+    scenario = loaded(source)
     asked = scenario.sweep or SweepTable()
     names = tuple(dict.fromkeys(protocols or asked.protocols)) or (scenario.protocol.name,)
     for name in names:
@@ -130,7 +140,7 @@ def plan_sweep(
     for name in names:
         CATALOGUE.check_protocol(name, kind)
     known = known_keys(kind, names)
-    written = _written(asked.settings, "sweep.set.") | _written(settings)
+    written = written_values(asked.settings, "sweep.set.") | written_values(settings)
     axes = [axis_of(key, values, known.get(key)) for key, values in written.items()]
     fixed = {axis.key: axis.values[0] for axis in axes if len(axis.values) == 1}
     swept = tuple(axis for axis in axes if len(axis.values) > 1)
@@ -164,7 +174,7 @@ def join_plans(name: str, plans: Sequence[Plan], base: str | None = None) -> Pla
 
 def cell_id(scenario: Scenario) -> str:
     """A name for all that the runs of a scenario depend on, but for the seed and the version of serai."""
-    same = scenario.model_copy(update={"name": "", "title": "", "sweep": None})
+    same = scenario.model_copy(update={"name": "", "title": "", "sweep": None, "plan": None})
     texts = [to_toml(same)]
     for path in type(scenario).FILES:
         file: Any = scenario
@@ -184,18 +194,18 @@ def _cell(point: int, scenario: Scenario, seeds: int) -> Cell:
 
 
 def _plain(scenario: Scenario) -> Scenario:
-    """The scenario without its [sweep], which no run depends on."""
-    return scenario.model_copy(update={"sweep": None})
+    """The scenario without its [sweep] and [plan], which no run depends on."""
+    return scenario.model_copy(update={"sweep": None, "plan": None})
 
 
-def _written(settings: Sequence[str] | Mapping[str, Any], where: str = "") -> dict[str, list[Any]]:
+def written_values(settings: Sequence[str] | Mapping[str, Any], where: str = "") -> dict[str, list[Any]]:
     """The values of every setting that was written; a table below a table is one dotted key."""
     if not isinstance(settings, Mapping):
         return dict(parse_setting(text) for text in settings)
     found: dict[str, list[Any]] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            found |= {f"{key}.{inner}": values for inner, values in _written(value, f"{where}{key}.").items()}
+            found |= {f"{key}.{inner}": values for inner, values in written_values(value, f"{where}{key}.").items()}
         else:
             try:
                 found[key] = values_of(value)
@@ -240,10 +250,10 @@ def _load(
         for key, value in settings.items()
         if not _of_another(key, protocol, protocols)
     ]
-    return _plain(_loaded(source, changes, protocol))
+    return _plain(loaded(source, changes, protocol))
 
 
-def _loaded(source: str | Path | Scenario, changes: Sequence[str] = (), protocol: str | None = None) -> Scenario:
+def loaded(source: str | Path | Scenario, changes: Sequence[str] = (), protocol: str | None = None) -> Scenario:
     """The scenario of a name, of a file or as it is, with changes."""
     if isinstance(source, Scenario):
         return parse_scenario(to_toml(source), source.name, changes, protocol)

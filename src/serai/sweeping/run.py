@@ -123,6 +123,21 @@ def run_sweep(
     return open_sweep(work.store.folder, spark)
 
 
+class Rounds:
+    """A plan whose cells get more and more seeds: what is missing is run, whatever is there is used."""
+
+    def __init__(self, plan: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None) -> None:
+        self.plan = plan
+        self._work = _begin(plan, folder, spark, None, progress or Progress())
+
+    def run(self, seeds: Sequence[int]) -> pa.Table:
+        """The table of all runs, with so many seeds of each cell."""
+        import pyarrow.parquet as pq
+
+        _finish(self._work, self.plan.with_seeds_of_cells(seeds))
+        return pq.read_table(self._work.store.table)
+
+
 def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
     store = Store(folder)
@@ -226,7 +241,8 @@ def _run_tasks(work: _Work, tasks: Sequence[Task], done: _Done) -> None:
         return
     cells = {segment.cell for task in tasks for segment in task}
     scenarios = {name: to_toml(scenario) for name, scenario in work.plan.scenarios().items() if name in cells}
-    job = Job(tuple(tasks), scenarios, work.plan.network, str(work.store.folder), work.mark, work.keep)
+    plan = work.plan
+    job = Job(tuple(tasks), scenarios, plan.network, str(work.store.folder), work.mark, work.keep, plan.counts)
     # As many rows as partitions: one row, one task.
     numbers = work.spark.range(0, len(tasks), 1, len(tasks))
     answer = _watched(work.spark, numbers.mapInArrow(partial(run_tasks, job=job), RESULT), done.tell)

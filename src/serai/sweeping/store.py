@@ -203,7 +203,7 @@ class Store:
         import pyarrow.parquet as pq
 
         rows = _RowsOfParts(parts)
-        schema = sweep_schema(plan.network)
+        schema = sweep_schema(plan.network, plan.counts)
         order = {name: place for place, name in enumerate(plan.protocols)}
         with _whole_file(self.table) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for cell in sorted(plan.cells, key=lambda cell: (cell.point, order[cell.protocol])):

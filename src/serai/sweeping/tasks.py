@@ -15,6 +15,7 @@ from serai.sweeping.store import Segment, Store, disk_message, part_content, par
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from serai.log.pairs import Count
     from serai.scenario.section import Scenario
 
 RESULT: Final = (
@@ -36,6 +37,7 @@ class Job:
     folder: str
     mark: str
     keep: str | None = None
+    counts: tuple[Count, ...] = ()
 
 
 def run_tasks(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -94,26 +96,32 @@ def _rows_of(task: Sequence[Segment], job: Job, spent: list[tuple[float, float]]
             rows.append({"cell": segment.cell} | _measured(scenario, seed, segment.cell, job))
             seconds.append(time.process_time() - begun)
         spent.append((min(seconds), sum(seconds)))
-    return pa.Table.from_pylist(rows, schema=part_schema(job.network))
+    return pa.Table.from_pylist(rows, schema=part_schema(job.network, job.counts))
 
 
 def _measured(scenario: Scenario, seed: int, cell: str, job: Job) -> dict[str, Any]:
     """The row of one run."""
-    from serai.lab import delays, measure, simulate
+    from serai.kinds import kind_of
+    from serai.lab import measure, simulate
+    from serai.log.pairs import count
     from serai.sweeping.delays import count_delays
 
+    kind = kind_of(scenario)
     options: dict[str, Any] = {"full_log": True} if job.keep == "log" else {}
     try:
         run = simulate(scenario, seed=seed, **options)
         row: dict[str, Any] = measure(run).as_dict()
-        waited = delays(run)
+        pairs = kind.pairs(run) if kind.pairs else None
     except SeraiError:
         raise
     except Exception as error:
         raise CannotRun(f"seed {seed}: this is a bug in serai: {type(error).__name__}: {error}") from error
-    if waited is not None:
-        bins, counts = count_delays(waited[0])
-        row |= {"undelivered_pairs": waited[1] - len(waited[0]), "delay_bin": bins, "delay_count": counts}
+    if pairs is not None:
+        bins, counts = count_delays(pairs.delay_s)
+        undelivered = int(pairs.wanted.sum()) - len(pairs.delay_s)
+        row |= {"undelivered_pairs": undelivered, "delay_bin": bins, "delay_count": counts}
+        for one in job.counts:
+            row |= dict(zip(one.columns(), count(pairs, one), strict=True))
     if job.keep is not None:
         _keep(run, Store(job.folder), cell, seed, job)
     return row

@@ -181,7 +181,7 @@ class Network:
 
     def expire(self, now_s: float) -> None:
         over = sorted({(b.expires_s, n) for r in self.nodes for n, b in r.seen.items() if b.expires_s <= now_s})
-        gone = {(node, bundle.number) for node, r in enumerate(self.nodes) for bundle in r.expire(now_s)}
+        gone = {(node, bundle.mark) for node, r in enumerate(self.nodes) for bundle in r.expire(now_s)}
         for _, number in over:
             for node in range(self.world.nodes):
                 if (node, number) in gone:
@@ -202,20 +202,20 @@ class Network:
                 if end_s <= now_s:  # nobody has noticed it
                     self.over.add(id)
                     continue
-                for bundle in self.nodes[node].subscribe(id, channel, start_s):
-                    hops = self.nodes[node].store[bundle.number].hops
-                    self.result.deliveries.append((now_s, bundle.number, node, hops))
+                for bundle in self.nodes[node].subscribe(id, channel, now_s, start_s):
+                    hops = self.nodes[node].store[bundle.mark].hops
+                    self.result.deliveries.append((now_s, bundle.mark, node, hops))
         for id, (node, _, _, end_s) in enumerate(self.subscriptions):
             if end_s <= now_s and id in self.begun - self.over:
                 self.over.add(id)
-                self.nodes[node].unsubscribe(id)
+                self.nodes[node].unsubscribe(id, now_s)
 
     def give_births(self, now_s: float) -> None:
         while self.to_come and self.to_come[0].created_s <= now_s:
             bundle = self.to_come.pop(0)
             stored, evicted = self.nodes[bundle.source].publish(bundle, now_s)
             for gone in evicted:
-                self.drop(now_s, gone.number, bundle.source, "evicted")
+                self.drop(now_s, gone.mark, bundle.source, "evicted")
             if not stored:
                 reason = "expired" if bundle.expires_s <= now_s else "full"
                 self.drop(now_s, bundle.number, bundle.source, reason)
@@ -288,14 +288,14 @@ class Network:
             self.result.control_bytes += message.size_bytes
             self.result.lists += 1
             receiver.receive_control(link.sender, message, now_s)
-            sender.sent(link.receiver, accepted=True)
+            sender.sent(link.receiver, message, accepted=True)
             return
         got = receiver.receive_data(link.sender, message, now_s)
-        sender.sent(link.receiver, accepted=got.fate == "relayed")
+        sender.sent(link.receiver, message, accepted=got.fate == "relayed")
         for gone in got.evicted:
-            self.drop(now_s, gone.number, link.receiver, "evicted")
+            self.drop(now_s, gone.mark, link.receiver, "evicted")
         if got.delivered:
-            self.result.deliveries.append((now_s, message.bundle.number, link.receiver, message.hops + 1))
+            self.result.deliveries.append((now_s, message.bundle.mark, link.receiver, message.hops + 1))
         self.note_store(link.receiver, now_s)
         self.note_store(link.sender, now_s)
         self.note_transfer(link, message, now_s, message.size_bytes, got.fate)
@@ -303,14 +303,14 @@ class Network:
     def give_up(self, link: Link, fate: str, now_s: float) -> None:
         message, link.message = link.message, None
         sent = min(message.size_bytes, int((now_s - link.start_s) * self.medium.rate_bps / 8))
-        self.nodes[link.sender].sent(link.receiver, accepted=False, arrived=False)
+        self.nodes[link.sender].sent(link.receiver, message, accepted=False, arrived=False)
         if is_list(message):
             self.result.control_bytes += sent
         else:
             self.note_transfer(link, message, now_s, sent, fate)
 
     def note_transfer(self, link: Link, message: Any, now_s: float, sent: int, fate: str) -> None:
-        row = (link.start_s, now_s, sent, message.bundle.number, link.sender, link.receiver, fate)
+        row = (link.start_s, now_s, sent, message.bundle.mark, link.sender, link.receiver, fate)
         self.result.transfers.append(row)
 
 

@@ -23,17 +23,26 @@ class Node:
         self.delivered: set[int] = set()
         self.looked_s = 0.0  # when it last looked for bundles with too little of their lifetime left
         self.contacts: dict[int, Contact] = {}
+        self.taken_by: dict[int, set[int]] = {}  # own bundles, and the neighbours that took them
         self.subscribed: dict[int, tuple[int, float]] = {}  # by id: the channel, and since when
 
     # ---- for whom it works
 
-    def subscribe(self, id: int, channel: int, now_s: float) -> list[Bundle]:
-        self.subscribed[id] = (channel, now_s)
+    def subscribe(self, id: int, channel: int, now_s: float, since_s: float) -> list[Bundle]:
+        self.subscribed[id] = (channel, since_s)
+        self.announce(now_s)
         carried = [self.store[number].bundle for number in sorted(self.store)]
         return [bundle for bundle in carried if bundle.channel == channel and self.deliver(bundle)]
 
-    def unsubscribe(self, id: int) -> None:
+    def unsubscribe(self, id: int, now_s: float) -> None:
         del self.subscribed[id]
+        self.announce(now_s)
+
+    def announce(self, now_s: float) -> None:
+        """The next list to everybody is due now."""
+        if self.settings["announce"] == "change":
+            for contact in self.contacts.values():
+                contact.due_s = now_s
 
     def deliver(self, bundle: Bundle) -> bool:
         """Once, and never to the source."""
@@ -45,14 +54,15 @@ class Node:
     def publish(self, bundle: Bundle, now_s: float) -> tuple[bool, list[Bundle]]:
         if bundle.expires_s <= now_s:
             return False, []
-        self.seen[bundle.number] = bundle
         fits, evicted = self.make_room(bundle)
         if fits:
+            self.seen[bundle.number] = bundle
+            self.taken_by[bundle.number] = set()
             self.store[bundle.number] = Copy(bundle, 0, self.protocol.copies, now_s)
         return fits, evicted
 
-    def wants(self, channel: int) -> bool:
-        return channel in [wanted for wanted, _ in self.subscribed.values()]
+    def wants(self, bundle: Bundle) -> bool:
+        return bundle.channel in [wanted for wanted, _ in self.subscribed.values()]
 
     # ---- the store
 
@@ -62,11 +72,13 @@ class Node:
         evicted: list[Bundle] = []
         if bundle.size_bytes > self.medium.capacity_bytes:
             return False, evicted
+        keep_own = self.medium.keep_own
         on_their_way = [m.bundle.number for m in self.under_way() if isinstance(m, BundleMessage)]
         while sum(copy.bundle.size_bytes for copy in self.store.values()) + bundle.size_bytes > (
             self.medium.capacity_bytes
         ):
             may_go = [copy.bundle for number, copy in self.store.items() if number not in on_their_way]
+            may_go = [b for b in may_go if b.source != self.number or len(self.taken_by[b.number]) >= keep_own]
             if self.medium.when_full == 0 or not may_go:
                 return False, evicted
             rank = {1: lambda b: 0.0, 2: lambda b: b.expires_s, 3: lambda b: self.store[b.number].came_s}
@@ -207,14 +219,16 @@ class Node:
             return with_who(key, one.bundle.number) < with_who(key, other.bundle.number)
         return bool(self.settings["order"] == "newest")
 
-    def sent(self, peer: int, accepted: bool, arrived: bool = True) -> None:
+    def sent(self, peer: int, message: Any, accepted: bool, arrived: bool = True) -> None:
         """The link is free again."""
         contact = self.contacts[peer]
-        message, contact.sending = contact.sending, None
+        contact.sending = None
         if not isinstance(message, BundleMessage):
             return
         if arrived:
             contact.passed.add(message.bundle.number)
+        if accepted and message.bundle.source == self.number:
+            self.taken_by[message.bundle.number].add(peer)
         copy = self.store.get(message.bundle.number)
         if copy is not None and not accepted:
             copy.copies += message.reserved
@@ -228,7 +242,7 @@ class Node:
             return Received("late")
         if bundle.number in self.seen:
             return Received("duplicate")
-        wanted = self.wants(bundle.channel)
+        wanted = self.wants(bundle)
         stays, evicted = (False, []) if wanted and self.settings["consume"] else self.make_room(bundle)
         if stays:
             self.store[bundle.number] = Copy(bundle, message.hops + 1, message.copies, now_s)

@@ -19,6 +19,14 @@ class Bundle:
     lifetime_s: float
 
     @property
+    def mark(self) -> int:
+        return self.number
+
+    @property
+    def key(self) -> int:
+        return self.number
+
+    @property
     def expires_s(self) -> float:
         return self.created_s + self.lifetime_s
 

@@ -30,7 +30,7 @@ class Flooding:
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
         """Whether the neighbour wants the bundle, as far as the node knows."""
         if self.settings["seen"] == "live":
-            return bool(contact.peer.wants(copy.bundle.channel))
+            return bool(contact.peer.wants(copy.bundle))
         return copy.bundle.channel in contact.view
 
     def offers(self, contact: Contact, copy: Copy) -> bool:
@@ -135,11 +135,11 @@ class Prophet(Flooding):
         self.age(now_s)
         peer.protocol.age(now_s)
         self.meet(("node", peer.number))
-        for channel in {channel for channel, _ in peer.subscribed.values()}:
-            self.meet(("channel", channel))
+        met = {("channel", channel) for channel, _ in peer.subscribed.values()}
+        for destination in met:
+            self.meet(destination)
         for destination, chance in peer.protocol.chance.items():
-            subscribed = destination[0] == "channel" and peer.wants(destination[1])
-            if not subscribed and destination != ("node", self.node.number):
+            if destination not in met and destination != ("node", self.node.number):
                 before = self.chance.get(destination, 0.0)
                 more = (1.0 - before) * self.chance["node", peer.number] * chance * self.settings["transitivity"]
                 self.chance[destination] = before + more
@@ -160,13 +160,14 @@ class Prophet(Flooding):
 
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
         if not self.always_lists:
-            return bool(contact.peer.wants(copy.bundle.channel))
+            return bool(contact.peer.wants(copy.bundle))
         return bool(self.chances(contact, copy)[0] == 1.0)
 
     def offers(self, contact: Contact, copy: Copy) -> bool:
         """GRTR: to whom has the better chance, and to subscribers."""
         theirs, mine = self.chances(contact, copy)
-        return self.is_wanted(contact, copy) or theirs > mine
+        least = mine if self.always_lists else mine / (1.0 - 1e-9)
+        return self.is_wanted(contact, copy) or theirs > least
 
     def prefers(self, contact: Contact, one: Copy, other: Copy) -> int:
         """GRTRMax, in The ONE: who is likeliest goes first."""

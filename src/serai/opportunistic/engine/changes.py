@@ -101,7 +101,11 @@ def change_subscriptions(net: Net, rules: RouterRules) -> None:
         node, channel = net.subscriptions[subscription].node, net.subscriptions[subscription].channel
         if net.subscriptions[subscription].to_s > net.subscriptions[subscription].from_s:
             net.wants[channel, node] += 1
-            want(net, node, channel, now_s < net.subscriptions[subscription].to_s)
+            noticed = now_s < net.subscriptions[subscription].to_s
+            net.subscriptions[subscription].noticed = noticed
+            want(net, node, channel, noticed)
+            if noticed:
+                announce(net, rules, node)
             if not rules.lists:  # the neighbours know at once
                 look_again(net, node)
                 stir(net, node)
@@ -112,6 +116,20 @@ def change_subscriptions(net: Net, rules: RouterRules) -> None:
         if net.subscriptions[subscription].to_s > net.subscriptions[subscription].from_s:
             net.wants[net.subscriptions[subscription].channel, net.subscriptions[subscription].node] -= 1
             want(net, net.subscriptions[subscription].node, net.subscriptions[subscription].channel, False)
+            if net.subscriptions[subscription].noticed:
+                announce(net, rules, net.subscriptions[subscription].node)
+
+
+@step
+def announce(net: Net, rules: RouterRules, node: int) -> None:
+    """With `announce = "change"` the node's lists are due, now that its subscriptions have changed."""
+    if not rules.lists or not rules.announce:
+        return
+    link = net.nodes[node].first
+    while link != NONE:
+        net.links[link].due_s = min(net.links[link].due_s, net.run[0].now_s)
+        link = net.links[link].next
+    stir(net, node)
 
 
 @step
@@ -144,11 +162,12 @@ def give_births(net: Net, rules: RouterRules) -> None:
         if bundle % BITS == 0:
             blank_word(net, bundle // BITS)
         source, word, bit = net.bundles[bundle].source, bundle // BITS, bit_of(bundle)
-        net.words[source, word].seen |= bit
-        if is_expired(now_s, net.bundles[bundle].expires_s):
-            note_drop(net, source, bundle, EXPIRED, False)
+        is_late = is_expired(now_s, net.bundles[bundle].expires_s)
+        if is_late or not make_room(net, rules, source, net.bundles[bundle].size_bytes):
+            note_drop(net, source, bundle, EXPIRED if is_late else FULL, False)
             skip_expired(net)
             continue
+        net.words[source, word].seen |= bit
         net.alive[word] |= bit
         for node in range(len(net.nodes)):
             if net.wants[net.bundles[bundle].channel, node] > 0:
@@ -156,13 +175,10 @@ def give_births(net: Net, rules: RouterRules) -> None:
                 net.nodes[node].missing += node != source
         if rules.copies > 0:
             net.copies[source, bundle] = rules.copies
-        if make_room(net, rules, source, net.bundles[bundle].size_bytes):
-            put(net, source, bundle)
-            stir(net, source)
-            if net.medium.single and rules.wanted_first:
-                stir_neighbours(net, source)  # they may ask for it before it is offered
-        else:
-            note_drop(net, source, bundle, FULL, False)
+        put(net, source, bundle)
+        stir(net, source)
+        if net.medium.single and rules.wanted_first:
+            stir_neighbours(net, source)  # they may ask for it before it is offered
 
 
 @step

@@ -134,6 +134,8 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
             put(net, receiver, bundle)
         if wanted:
             note_delivery(net, receiver, bundle)
+    if outcome == RELAYED and sender == net.bundles[bundle].source:
+        net.bundles[bundle].handed += 1
     if outcome != RELAYED:
         return_copies(net, link)
     elif at.gives > 0 and net.copies[sender, bundle] == 0 and net.words[sender, word].store & bit:
@@ -204,7 +206,7 @@ def first_to_leave(net: Net, node: int) -> int:
         while bits:
             bundle = bundle_at(word, bits)
             bits &= bits - 1
-            if is_being_sent(net, node, bundle):
+            if is_being_sent(net, node, bundle) or is_kept(net, node, bundle):
                 continue
             if victim == NONE or leaves_first(net, node, bundle, victim):
                 victim = bundle
@@ -219,6 +221,12 @@ def leaves_first(net: Net, node: int, bundle: int, older: int) -> bool:
     if net.medium.when_full == EVICT_FIRST_IN:
         return bool(net.came_s[node, bundle] < net.came_s[node, older])
     return leaves_before(net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[older].expires_s)
+
+
+@step
+def is_kept(net: Net, node: int, bundle: int) -> bool:
+    """Whether the node is the bundle's source, and too few neighbours have taken it."""
+    return bool(net.bundles[bundle].source == node and net.bundles[bundle].handed < net.medium.keep_own)
 
 
 @step

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.core.progress import measured_by
 from serai.opportunistic.engine.state import (
     BITS,
     BUNDLE,
@@ -148,11 +149,13 @@ def most_deliveries(bundles: Bundles, subscriptions: Subscriptions, channels: in
 
 def drive(net: Net, advance: Callable[[Net], bool]) -> Net:
     """Let `advance` run to the end; whenever it stops short of room in the logs, they are grown."""
-    while not advance(net):
-        net = net._replace(
-            transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
-            drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
-        )
+    run, duration_s = net.run, max(net.medium.duration_s, 1e-9)
+    with measured_by(lambda: float(min(run[0].now_s / duration_s, 1.0))):
+        while not advance(net):
+            net = net._replace(
+                transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
+                drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
+            )
     return net
 
 

@@ -72,6 +72,7 @@ BUNDLE = np.dtype(
         ("created_s", "f8"), ("expires_s", "f8"),
         ("size_bytes", "i8"), ("relays", "i8"),  # relays: copies that arrived somewhere
         ("source", "i4"), ("channel", "i4"),
+        ("handed", "i4"),  # neighbours that took it from its source
         ("by_expiry", "i4"),  # in row i: the bundle that expires as the i-th
     ],
     align=True,
@@ -82,6 +83,7 @@ SUBSCRIPTION = np.dtype(
         ("from_s", "f8"), ("to_s", "f8"),
         ("node", "i4"), ("channel", "i4"),
         ("by_end", "i4"),  # in row i: the subscription that ends as the i-th
+        ("noticed", "u1"),  # whether there was an instant at which it was open
     ],
     align=True,
 )  # fmt: skip
@@ -152,6 +154,7 @@ class Medium(NamedTuple):
     lifetime_unit_s: float = 0.0  # above 0, with ticks: lifetimes count in whole units of this
     key: int = 0  # what random orders are drawn from
     full_log: bool = False
+    keep_own: int = 0  # a source does not drop its bundle for others before so many neighbours have taken it
 
 
 class Net(NamedTuple):

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from serai.opportunistic.rules import bloom_bit, bloom_hashes, bloom_size
+from serai.core.order import key_in_slot, mix
+from serai.opportunistic.rules import bloom_hashes, bloom_size
 
 Channel = Hashable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Bundle:
-    """Content on a channel. Numbers follow the order of creation."""
+    """Content on a channel."""
 
-    number: int
-    source: int
+    key: Any  # its place in order of creation: sortable, the same on all nodes
+    mark: int  # its name, the same on all nodes: below 2^63
+    source: Hashable
     channel: Channel
     created_s: float
     size_bytes: int
@@ -28,7 +30,7 @@ class Bundle:
         return self.created_s + self.lifetime_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DataMessage:
     """A bundle on its way to a neighbour."""
 
@@ -55,21 +57,37 @@ class ControlMessage:
 
 @dataclass(frozen=True)
 class BloomFilter:
-    """The numbers of seen bundles, and of some that it cannot tell from them."""
+    """The marks of seen bundles, and of some that it cannot tell from them."""
 
-    bits: frozenset[int]
-    size: int
+    bits: bytes  # the place i is bit i % 8 of byte i // 8
     hashes: int
     salt: int
 
-    def __contains__(self, number: object) -> bool:
-        assert isinstance(number, int)
-        return all(bloom_bit(self.salt, number, which, self.size) in self.bits for which in range(self.hashes))
+    def __contains__(self, mark: object) -> bool:
+        assert isinstance(mark, int)
+        (place, stride), size = _first_place(self.salt, mark), 8 * len(self.bits)
+        for _ in range(self.hashes):
+            at = place % size
+            if not self.bits[at >> 3] >> (at & 7) & 1:
+                return False
+            place += stride
+        return True
 
 
-def bloom_filter(numbers: Iterable[int], bits_each: int, salt: int) -> BloomFilter:
-    """The Bloom filter of these numbers."""
-    numbers = list(numbers)
-    size, hashes = bloom_size(bits_each, len(numbers)), bloom_hashes(bits_each)
-    bits = {bloom_bit(salt, number, which, size) for number in numbers for which in range(hashes)}
-    return BloomFilter(frozenset(bits), size, hashes, salt)
+def bloom_filter(marks: Collection[int], bits_each: int, salt: int) -> BloomFilter:
+    """The Bloom filter of these marks; its places are those of the rule `bloom_bit`."""
+    size, hashes = bloom_size(bits_each, len(marks)), bloom_hashes(bits_each)
+    bits = bytearray(size // 8)
+    for mark in marks:
+        place, stride = _first_place(salt, mark)
+        for _ in range(hashes):
+            at = place % size
+            bits[at >> 3] |= 1 << (at & 7)
+            place += stride
+    return BloomFilter(bytes(bits), hashes, salt)
+
+
+def _first_place(salt: int, mark: int) -> tuple[int, int]:
+    """Where a mark's bits begin, and how far they are apart."""
+    first = key_in_slot(salt, mark)
+    return first, mix(first + 1) | 1

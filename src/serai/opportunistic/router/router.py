@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from serai.opportunistic.router.contact import Contact, Neighbour
-from serai.opportunistic.router.knowledge import OwnSubscriptions
+from serai.opportunistic.router.contact import LIST, Contact, Neighbour
+from serai.opportunistic.router.knowledge import Matching, OwnSubscriptions
 from serai.opportunistic.router.messages import (
     BloomFilter,
     Bundle,
@@ -15,11 +18,15 @@ from serai.opportunistic.router.messages import (
     DataMessage,
     bloom_filter,
 )
+from serai.opportunistic.router.queues import place_of
 from serai.opportunistic.router.store import Copy, Store
 from serai.opportunistic.rules import (
     BLOOM,
     EVICT_OLDEST,
     LIVE,
+    NEWEST,
+    RANDOM,
+    VECTOR,
     Offer,
     RouterSettings,
     instant_key,
@@ -34,16 +41,18 @@ from serai.opportunistic.rules import (
 if TYPE_CHECKING:
     from serai.opportunistic.routing import RoutingProtocol
 
-Fate = Literal["relayed", "duplicate", "refused", "late"]
+Fate = Literal["relayed", "duplicate", "refused", "late", "no contact"]
+Name = Hashable
 
 
 @dataclass(frozen=True)
 class Received:
-    """What became of a bundle, whether it is delivered to the node's own subscriber, and what left the store for it."""
+    """What became of a bundle, whether it is delivered to the node's own subscriber or kept, and what left for it."""
 
     fate: Fate
     delivered: bool = False
     evicted: tuple[Bundle, ...] = ()
+    stays: bool = False
 
 
 class Router:
@@ -51,209 +60,313 @@ class Router:
 
     def __init__(
         self,
-        node: int,
+        node: Name,
         protocol: RoutingProtocol,
         settings: RouterSettings,
         *,
         capacity_bytes: int = 1 << 60,
+        most_bundles: int = 1 << 60,
         when_full: int = EVICT_OLDEST,
+        keep_own: int = 0,
         carries: bool = True,
         key: int = 0,
+        mark: int | None = None,
+        matching: Matching | None = None,
+        longest_s: float = math.inf,
     ) -> None:
+        """`mark`: the node's number in random orders, if its name is none; `longest_s`: no bundle lives longer."""
         self.node, self.protocol, self.carries, self.key = node, protocol, carries, key
+        self.mark = _mark_of(node, mark)
         self.rules = protocol.rules_of(settings)
-        self.store = Store(capacity_bytes, when_full)
+        self.store = Store(capacity_bytes, when_full, most_bundles)
+        self.keep_own, self.matching, self.longest_s = keep_own, matching, longest_s
         self.seen: dict[int, Bundle] = {}
         self.delivered: set[int] = set()
-        self.contacts: dict[int, Contact] = {}
-        self.subscriptions = OwnSubscriptions()
+        self.contacts: dict[Name, Contact] = {}
+        self.subscriptions = OwnSubscriptions(matching)
         self.knowledge = protocol.knowledge(node, self.rules.own, self.subscriptions)
+        self.place_of = place_of(protocol, self.rules)
+        """Where a bundle stands in a neighbour's queue, if that is a total order; else all are compared each time."""
+        self._expiring: list[tuple[float, Any, int]] = []  # heap of (expiry, key, mark) of what was seen
 
     # -- the application above
 
-    def subscribe(self, id: int, channel: Channel, now_s: float) -> list[Bundle]:
-        """Subscribe to a channel; returns what was carried for others so far and is now delivered."""
-        self.subscriptions.begin(id, channel, now_s)
-        carried = [copy.bundle for copy in self.store.by_creation() if copy.bundle.channel == channel]
-        return [bundle for bundle in carried if self._deliver(bundle)]
+    def subscribe(self, id: Hashable, channel: Channel, now_s: float, since_s: float | None = None) -> list[Bundle]:
+        """Subscribe to a channel; returns what was carried for others so far and is now delivered.
 
-    def unsubscribe(self, id: int) -> None:
+        `since_s`: when the subscription began, if that is noticed only now.
+        """
+        self.subscriptions.begin(id, channel, now_s if since_s is None else since_s)
+        self._announce(now_s)
+        fitting = [copy.bundle for copy in self.store.values() if self._meets(channel, copy.bundle)]
+        return [bundle for bundle in sorted(fitting, key=lambda bundle: bundle.key) if self._deliver(bundle)]
+
+    def unsubscribe(self, id: Hashable, now_s: float) -> None:
         """End a subscription. Others forget it when its entry lapses."""
-        self.subscriptions.open.pop(id, None)
+        self.subscriptions.end(id)
+        self._announce(now_s)
 
     def publish(self, bundle: Bundle, now_s: float) -> tuple[bool, list[Bundle]]:
         """Store a new bundle; returns whether there was room, and what left the store for it."""
         if is_expired(now_s, bundle.expires_s):
             return False, []
-        self.seen[bundle.number] = bundle
-        fits, evicted = self.store.make_room(bundle.size_bytes, self._being_sent())
+        fits, evicted = self.store.make_room(bundle.size_bytes)
         if fits:
-            self.store[bundle.number] = Copy(bundle, 0, self.rules.copies)
+            self.keep(bundle, 0, self.rules.copies, self.keep_own)
         return fits, evicted
 
-    def wants(self, channel: Channel) -> bool:
-        """Whether the node has subscribed to the channel now."""
-        return self.subscriptions.wants(channel)
+    def keep(self, bundle: Bundle, hops: int, copies: int, pins: int = 0) -> None:
+        """Take a bundle into the store for which there is room, as at the start of a node that had it before."""
+        self.note_seen(bundle)
+        self.store.put(Copy(bundle, hops, copies), pins)
+        for contact in self.contacts.values():
+            self._enqueue(contact, self.store[bundle.mark])
 
-    def has_seen(self, number: int) -> bool:
+    def note_seen(self, bundle: Bundle) -> None:
+        """The node has, or had, the bundle."""
+        self.seen[bundle.mark] = bundle
+        heapq.heappush(self._expiring, (bundle.expires_s, bundle.key, bundle.mark))
+
+    def wants(self, bundle: Bundle) -> bool:
+        """Whether the node has subscribed to the bundle now."""
+        return self.subscriptions.wants(bundle)
+
+    def has_seen(self, mark: int) -> bool:
         """Whether the node ever had the bundle."""
-        return number in self.seen
+        return mark in self.seen
 
     # -- the links below
 
     def contact_up(
-        self, peer: int, now_s: float, rate_bps: float, carries: bool = True, live: Neighbour | None = None
+        self,
+        peer: Name,
+        now_s: float,
+        rate_bps: float,
+        carries: bool = True,
+        live: Neighbour | None = None,
+        mark: int | None = None,
     ) -> None:
-        """A contact begins; `carries`: whether the neighbour carries for others."""
-        self.contacts[peer] = Contact(rate_bps, carries, now_s, live)
+        """A contact begins, and an older one with the same neighbour is over; `carries`: whether it does for others."""
+        self.contact_down(peer)
+        self.contacts[peer] = Contact(_mark_of(peer, mark), rate_bps, carries, now_s, live)
 
-    def contact_down(self, peer: int) -> None:
-        """A contact is over; what was being sent has not arrived."""
-        if self.contacts[peer].sending is not None:
-            self.sent(peer, accepted=False, arrived=False)
-        del self.contacts[peer]
+    def contact_down(self, peer: Name) -> None:
+        """A contact is over, if there was one; what was being sent has not arrived."""
+        contact = self.contacts.get(peer)
+        if contact is not None:
+            for message, _ in list(contact.sending.values()):
+                self.sent(peer, message, accepted=False, arrived=False)
+            del self.contacts[peer]
 
-    def next_message(self, peer: int, now_s: float) -> ControlMessage | DataMessage | None:
-        """What to send to a neighbour whose link is idle: the list if it is due, or the next bundle of its queue."""
+    def next_message(self, peer: Name, now_s: float) -> ControlMessage | DataMessage | None:
+        """What to send to a neighbour whose link has room: the list if it is due, or the next bundle of its queue."""
         return self.next_list(peer, now_s) or self.next_bundle(peer, now_s)
 
-    def next_list(self, peer: int, now_s: float) -> ControlMessage | None:
-        """The list for a neighbour, if one is due."""
-        contact = self.contacts[peer]
-        if not self.rules.lists or contact.due_s > now_s:
+    def next_list(self, peer: Name, now_s: float) -> ControlMessage | None:
+        """The list for a neighbour, if one is due and none is under way."""
+        contact = self.contacts.get(peer)
+        if contact is None or not self.rules.lists or contact.due_s > now_s or LIST in contact.sending:
             return None
         contact.due_s = now_s + self.rules.repeat_s
         entries, content = self.knowledge.write(now_s)
         size_bytes = list_bytes(self.rules, entries, len(self.seen))
-        contact.sending = ControlMessage(now_s, size_bytes, self._seen_in_list(peer, now_s), content)
-        return contact.sending
+        message = ControlMessage(now_s, size_bytes, self._seen_in_list(contact, now_s), content)
+        contact.sending[LIST] = (message, 0)
+        return message
 
-    def next_bundle(self, peer: int, now_s: float, wanted_only: bool = False) -> DataMessage | None:
-        """The next bundle for a neighbour, if there is one to offer."""
-        contact = self.contacts[peer]
-        if self.rules.lists and contact.lists == 0:
+    def next_bundle(self, peer: Name, now_s: float, wanted_only: bool = False) -> DataMessage | None:
+        """The next bundle for a neighbour, if there is one to offer that is not on its way already."""
+        contact = self.contacts.get(peer)
+        if contact is None or (self.rules.lists and contact.lists == 0):
             return None
-        best = self._first(peer, contact, now_s, wanted_only)
+        if self.place_of is None or wanted_only:
+            best = self._first(contact, now_s, wanted_only)
+        else:
+            best = self._next_in_queue(contact, now_s)
         if best is None:
             return None
         given, left = 0, best.copies
         if self.rules.copies > 0:
             given, left = self.protocol.splits(self.rules.own, self._offer(contact, best))
-        contact.reserved, best.copies = best.copies - left, left
-        contact.sending = DataMessage(best.bundle, best.hops, given)
-        return contact.sending
+        message, mark = DataMessage(best.bundle, best.hops, given), best.bundle.mark
+        contact.sending[mark] = (message, best.copies - left)
+        best.copies = left
+        self.store.sending[mark] += 1
+        return message
 
-    def sent(self, peer: int, accepted: bool, arrived: bool = True) -> None:
-        """The link to a neighbour is idle again; whether what was sent arrived, and was new to the neighbour."""
-        contact = self.contacts[peer]
-        message, contact.sending = contact.sending, None
+    def sent(self, peer: Name, message: ControlMessage | DataMessage, accepted: bool, arrived: bool = True) -> bool:
+        """A message is not on its way any more: whether it arrived, and was new; False: no such contact or message."""
+        contact = self.contacts.get(peer)
+        mark = message.bundle.mark if isinstance(message, DataMessage) else LIST
+        if contact is None or mark not in contact.sending:
+            return False
+        _, reserved = contact.sending.pop(mark)
         if not isinstance(message, DataMessage):
-            return
-        number = message.bundle.number
+            return True
+        self.store.sending[mark] -= 1
+        if not self.store.sending[mark]:
+            del self.store.sending[mark]
         if arrived:
-            contact.known.add(number)
-        copy = self.store.get(number)
+            contact.known.add(mark)
+        copy = self.store.get(mark)
         if copy is None:
-            return
+            return True
+        if accepted and copy.bundle.source == self.node and self.keep_own > 0:
+            self.store.unpin(mark)
         if not accepted:
-            copy.copies += contact.reserved
+            copy.copies += reserved
         elif message.copies > 0 and copy.copies == 0:
-            del self.store[number]  # its last copy was given away
+            self.store.take(mark)  # its last copy was given away
+        if not arrived:
+            self._enqueue(contact, copy)
+        return True
 
-    def receive_control(self, peer: int, message: ControlMessage, now_s: float) -> None:
-        """A neighbour's list has arrived."""
-        contact = self.contacts[peer]
+    def receive_control(self, peer: Name, message: ControlMessage, now_s: float) -> Sequence[Any]:
+        """A neighbour's list has arrived; returns its entries that were news."""
+        contact = self.contacts.get(peer)
+        if contact is None:
+            return ()
+        if self.rules.seen == VECTOR and tells_seen(self.rules):
+            # what the neighbour had seen before and tells no more has expired
+            contact.known = {mark for mark in contact.known if mark in self.seen}
+        contact.filters = [told for told in contact.filters if told[1] + self.longest_s > now_s]
         contact.note(message, self.knowledge.learn(peer, message.content, contact.lists == 0, now_s))
+        return contact.view.news
 
-    def receive_data(self, peer: int, message: DataMessage, now_s: float) -> Received:
+    def receive_data(self, peer: Name, message: DataMessage, now_s: float) -> Received:
         """A bundle has arrived from a neighbour."""
         bundle = message.bundle
-        self.contacts[peer].known.add(bundle.number)
+        contact = self.contacts.get(peer)
+        if contact is None:
+            return Received("no contact")
+        contact.known.add(bundle.mark)
         if is_expired(now_s, bundle.expires_s):
             return Received("late")
-        if bundle.number in self.seen:
+        if bundle.mark in self.seen:
             return Received("duplicate")
-        wanted = self.wants(bundle.channel)
+        wanted = self.wants(bundle)
         stays, evicted = False, list[Bundle]()
         if not (wanted and self.rules.consume):
-            stays, evicted = self.store.make_room(bundle.size_bytes, self._being_sent())
+            stays, evicted = self.store.make_room(bundle.size_bytes)
         if not wanted and not stays:
             return Received("refused", evicted=tuple(evicted))
-        self.seen[bundle.number] = bundle
         if stays:
-            self.store[bundle.number] = Copy(bundle, message.hops + 1, message.copies)
-        return Received("relayed", wanted and self._deliver(bundle), tuple(evicted))
+            self.keep(bundle, message.hops + 1, message.copies)
+        else:
+            self.note_seen(bundle)
+        return Received("relayed", wanted and self._deliver(bundle), tuple(evicted), stays)
 
     def expire(self, now_s: float) -> list[Bundle]:
-        """Forget bundles whose lifetime is over; returns those that were in the store."""
-        over = [bundle for bundle in self.seen.values() if is_expired(now_s, bundle.expires_s)]
-        for bundle in over:
-            del self.seen[bundle.number]
-        return [self.store.pop(bundle.number).bundle for bundle in over if bundle.number in self.store]
+        """Forget bundles whose lifetime is over, and what was known of them; returns those that were in the store."""
+        dropped = []
+        while self._expiring and is_expired(now_s, self._expiring[0][0]):
+            mark = heapq.heappop(self._expiring)[2]
+            del self.seen[mark]
+            self.delivered.discard(mark)
+            for contact in self.contacts.values():
+                contact.known.discard(mark)
+            if mark in self.store:
+                dropped.append(self.store.take(mark))
+        return dropped
 
     # -- inside
 
+    def _announce(self, now_s: float) -> None:
+        """With `announce = "change"` neighbours are told at once what the node wants."""
+        if self.rules.announce:
+            for contact in self.contacts.values():
+                contact.due_s = min(contact.due_s, now_s)
+
+    def _meets(self, interest: Channel, bundle: Bundle) -> bool:
+        return interest == bundle.channel if self.matching is None else self.matching.matches(interest, bundle)
+
     def _deliver(self, bundle: Bundle) -> bool:
         """Whether the bundle is handed to the application: once, and not to its source."""
-        if bundle.number in self.delivered or bundle.source == self.node:
+        if bundle.mark in self.delivered or bundle.source == self.node:
             return False
-        self.delivered.add(bundle.number)
+        self.delivered.add(bundle.mark)
         return True
 
-    def _being_sent(self) -> set[int]:
-        sending = [contact.sending for contact in self.contacts.values()]
-        return {message.bundle.number for message in sending if isinstance(message, DataMessage)}
-
-    def _seen_in_list(self, peer: int, now_s: float) -> frozenset[int] | BloomFilter:
+    def _seen_in_list(self, contact: Contact, now_s: float) -> frozenset[int] | BloomFilter:
         """What a list says about bundles seen."""
         if not tells_seen(self.rules):
             return frozenset()
         if self.rules.seen != BLOOM:
             return frozenset(self.seen)
-        return bloom_filter(self.seen, self.rules.bloom_bits, self._link_key(peer, now_s))
+        return bloom_filter(self.seen, self.rules.bloom_bits, self._link_key(contact, now_s))
 
-    def _link_key(self, peer: int, now_s: float) -> int:
-        return link_key(instant_key(self.key, now_s), self.node, peer)
+    def _link_key(self, contact: Contact, now_s: float) -> int:
+        return link_key(instant_key(self.key, now_s), self.mark, contact.mark)
 
-    def _first(self, peer: int, contact: Contact, now_s: float, wanted_only: bool) -> Copy | None:
+    def _enqueue(self, contact: Contact, copy: Copy) -> None:
+        """Put a bundle into a neighbour's queue, if there is one and it may be offered."""
+        if contact.queue is not None and self.place_of is not None:
+            offer = self._offer(contact, copy)
+            if self._is_offered(contact, copy.bundle, offer):
+                heapq.heappush(contact.queue, (self.place_of(offer, copy.bundle.key), copy.bundle.mark))
+
+    def _next_in_queue(self, contact: Contact, now_s: float) -> Copy | None:
+        """The first of a queue that is still to be offered; what may not go now may not later in this contact."""
+        if contact.queue is None:
+            contact.queue = []
+            for copy in self.store.values():
+                self._enqueue(contact, copy)
+        while contact.queue:
+            found = self.store.get(heapq.heappop(contact.queue)[1])
+            if found is not None and self._is_offered(contact, found.bundle, self._offer(contact, found), now_s):
+                return found
+        return None
+
+    def _first(self, contact: Contact, now_s: float, wanted_only: bool) -> Copy | None:
         """The best of what may be offered. A vote may go round in a circle, so the way to it is part of the rule:
         bundles are looked at in order of creation, and each that beats the best so far takes its place."""
         best: Copy | None = None
-        key = self._link_key(peer, now_s)
+        best_offer: Offer | None = None
+        key = self._link_key(contact, now_s)
         for copy in self.store.by_creation():
             offer = self._offer(contact, copy)
             if (wanted_only and not offer.wanted) or not self._is_offered(contact, copy.bundle, offer, now_s):
                 continue
-            if best is None or self._goes_before(copy, offer, best, self._offer(contact, best), key):
-                best = copy
+            if best is None or best_offer is None or self._goes_before(copy, offer, best, best_offer, key):
+                best, best_offer = copy, offer
         return best
 
     def _goes_before(self, copy: Copy, offer: Offer, best: Copy, best_offer: Offer, key: int) -> bool:
+        """Whether a bundle goes before an older one."""
         if self.rules.wanted_first and offer.wanted != best_offer.wanted:
             return offer.wanted
         says = self.protocol.prefers(self.rules.own, offer, best_offer)
-        ranks = [tie_rank(self.rules.order, key, one.bundle.number) for one in (copy, best)]
-        return says > 0 or (says == 0 and ranks[0] < ranks[1])
+        if says != 0 or self.rules.order != RANDOM:
+            return says > 0 or (says == 0 and self.rules.order == NEWEST)
+        return tie_rank(RANDOM, key, copy.bundle.mark) < tie_rank(RANDOM, key, best.bundle.mark)
 
     def _offer(self, contact: Contact, copy: Copy) -> Offer:
         """What rules look at."""
-        channel, view, rules = copy.bundle.channel, contact.view, self.rules
-        theirs = view.theirs.get(channel, rules.if_unknown)
+        rules, bundle = self.rules, copy.bundle
+        theirs, mine, popularity = contact.view.of(bundle, self.matching, rules.if_unknown)
         if rules.lists:
             wanted = theirs == rules.if_wanted
         else:
             assert contact.live is not None
-            wanted = contact.live.wants(channel)
-        mine, popularity = view.mine.get(channel, rules.if_unknown), view.popularity.get(channel, 0.0)
-        return Offer(wanted, copy.copies, theirs, mine, popularity, copy.bundle.created_s)
+            wanted = contact.live.wants(bundle)
+        return Offer(wanted, copy.copies, theirs, mine, popularity, bundle.created_s)
 
-    def _is_offered(self, contact: Contact, bundle: Bundle, offer: Offer, now_s: float) -> bool:
-        """Whether a bundle is in the neighbour's queue."""
-        rules = self.rules
-        if contact.knows(bundle) or not (offer.wanted or contact.carries):
+    def _is_offered(self, contact: Contact, bundle: Bundle, offer: Offer, now_s: float = -math.inf) -> bool:
+        """Whether a bundle is in the neighbour's queue; without a time: or would be if there were time enough."""
+        rules, mark = self.rules, bundle.mark
+        if mark in contact.sending or contact.knows(bundle) or not (offer.wanted or contact.carries):
             return False
-        if rules.seen == LIVE and rules.leaves_out_seen and contact.live and contact.live.has_seen(bundle.number):
+        if rules.seen == LIVE and rules.leaves_out_seen and contact.live and contact.live.has_seen(mark):
             return False
         if rules.skip_late and is_expired(now_s + transfer_s(bundle.size_bytes, contact.rate_bps), bundle.expires_s):
             return False
         return self.protocol.offers(rules.own, offer)
+
+
+def _mark_of(name: Name, mark: int | None) -> int:
+    """The number of a node in random orders."""
+    if mark is None:
+        if not isinstance(name, int):
+            raise TypeError(f"{name!r} is not a number: give its mark")
+        return name
+    return mark

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import heapq
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from serai.opportunistic.router.messages import Bundle
-from serai.opportunistic.rules import EVICT_OLDEST, REFUSE, leaves_before
+from serai.opportunistic.rules import EVICT_OLDEST, EVICT_SOONEST, REFUSE
 
 
-@dataclass
+@dataclass(slots=True)
 class Copy:
     """A bundle in the store."""
 
@@ -18,34 +21,107 @@ class Copy:
     copies: int
 
 
-class Store(dict[int, Copy]):
-    """Copies by the numbers of their bundles, up to so many bytes."""
+class Store:
+    """Copies by the marks of their bundles, up to so many bytes; those pinned or being sent do not leave for others."""
 
-    def __init__(self, capacity_bytes: int = 1 << 60, when_full: int = EVICT_OLDEST) -> None:
-        super().__init__()
-        self.capacity_bytes, self.when_full = capacity_bytes, when_full
+    def __init__(self, capacity_bytes: int = 1 << 60, when_full: int = EVICT_OLDEST, most: int = 1 << 60) -> None:
+        self.capacity_bytes, self.when_full, self.most = capacity_bytes, when_full, most
+        self.used_bytes = 0
+        self.sending: Counter[int] = Counter()  # how many links a bundle is on
+        self._pins: dict[int, int] = {}
+        self._copies: dict[int, Copy] = {}
+        self._leaving: list[tuple[Any, int]] = []  # heap of (who leaves first, mark); some may be gone or pinned
 
-    @property
-    def used_bytes(self) -> int:
-        """What all bundles in it take."""
-        return sum(copy.bundle.size_bytes for copy in self.values())
+    def __contains__(self, mark: int) -> bool:
+        return mark in self._copies
+
+    def __getitem__(self, mark: int) -> Copy:
+        return self._copies[mark]
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    def get(self, mark: int) -> Copy | None:
+        """The copy of a bundle, if there is one."""
+        return self._copies.get(mark)
+
+    def values(self) -> Iterator[Copy]:
+        """All copies."""
+        return iter(self._copies.values())
 
     def by_creation(self) -> list[Copy]:
         """All copies, in the order in which their bundles were created."""
-        return [copy for _, copy in sorted(self.items())]
+        return sorted(self._copies.values(), key=lambda copy: copy.bundle.key)
 
-    def make_room(self, size_bytes: int, sending: Collection[int]) -> tuple[bool, list[Bundle]]:
+    def put(self, copy: Copy, pins: int = 0) -> None:
+        """Store a copy for which there is room; `pins`: it stays until as many have been taken out."""
+        mark = copy.bundle.mark
+        self._copies[mark] = copy
+        self.used_bytes += copy.bundle.size_bytes
+        if pins > 0:
+            self._pins[mark] = pins
+        else:
+            self._may_leave(copy.bundle)
+
+    def take(self, mark: int) -> Bundle:
+        """Remove a copy."""
+        bundle = self._copies.pop(mark).bundle
+        self.used_bytes -= bundle.size_bytes
+        self._pins.pop(mark, None)
+        if len(self._leaving) > 2 * len(self._copies) + 64:  # most of the heap is gone already
+            self._leaving = [entry for entry in self._leaving if entry[1] in self._copies]
+            heapq.heapify(self._leaving)
+        return bundle
+
+    def pin(self, mark: int) -> None:
+        """Keep a copy until it is unpinned as often as it was pinned."""
+        if mark in self._copies:
+            self._pins[mark] = self._pins.get(mark, 0) + 1
+
+    def unpin(self, mark: int) -> int:
+        """Take out one pin of those that keep a copy; how many are left."""
+        left = self._pins.get(mark, 0) - 1
+        if left > 0:
+            self._pins[mark] = left
+        elif self._pins.pop(mark, None) is not None:
+            self._may_leave(self._copies[mark].bundle)
+        return max(left, 0)
+
+    def pins(self, mark: int) -> int:
+        """How many pins keep a copy."""
+        return self._pins.get(mark, 0)
+
+    def make_room(self, size_bytes: int) -> tuple[bool, list[Bundle]]:
         """Whether a bundle of this size fits, and what had to leave for it; what is being sent stays."""
         evicted: list[Bundle] = []
-        if size_bytes > self.capacity_bytes:
-            return False, evicted
-        while self.used_bytes + size_bytes > self.capacity_bytes:
-            may_go = [copy.bundle for copy in self.by_creation() if copy.bundle.number not in sending]
-            if not may_go or self.when_full == REFUSE:
-                return False, evicted
-            victim = may_go[0]
-            for bundle in may_go[1:]:
-                if leaves_before(self.when_full, bundle.expires_s, victim.expires_s):
-                    victim = bundle
-            evicted.append(self.pop(victim.number).bundle)
-        return True, evicted
+        kept: list[tuple[Any, int]] = []
+        fits = size_bytes <= self.capacity_bytes
+        while fits and not self._has_room(size_bytes):
+            victim = None if self.when_full == REFUSE else self._first_to_leave(kept)
+            if victim is None:
+                fits = False
+            else:
+                evicted.append(self.take(victim))
+        for entry in kept:
+            heapq.heappush(self._leaving, entry)
+        return fits, evicted
+
+    def _has_room(self, size_bytes: int) -> bool:
+        return self.used_bytes + size_bytes <= self.capacity_bytes and len(self._copies) < self.most
+
+    def _first_to_leave(self, kept: list[tuple[Any, int]]) -> int | None:
+        """The bundle that leaves first; those that are being sent go from the heap to `kept`."""
+        while self._leaving:
+            entry = heapq.heappop(self._leaving)
+            mark = entry[1]
+            if mark not in self._copies or mark in self._pins:
+                continue
+            if not self.sending[mark]:
+                return mark
+            kept.append(entry)
+        return None
+
+    def _may_leave(self, bundle: Bundle) -> None:
+        """By the rule `leaves_before`, and of those that it does not tell apart the older one first."""
+        first = (bundle.expires_s, bundle.key) if self.when_full == EVICT_SOONEST else bundle.key
+        heapq.heappush(self._leaving, (first, bundle.mark))

@@ -1,0 +1,46 @@
+"""What a bundle tells of its way: its age, its hops, who sent it last (RFC 9171, 4.4)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from serai.core.errors import PeerError
+from serai.node.bundle.bpv7 import BUNDLE_AGE, HOP_COUNT, PREVIOUS_NODE, Bundle
+from serai.node.bundle.cbor import Reader
+from serai.node.bundle.eid import read_eid
+
+HOP_LIMIT: Final = 64
+
+
+def age_ms(bundle: Bundle) -> int | None:
+    """How old the bundle was when it was sent; None if it does not say."""
+    block = bundle.block(BUNDLE_AGE)
+    return None if block is None else _whole(Reader(block.data)).uint()
+
+
+def hop_count(bundle: Bundle) -> tuple[int, int]:
+    """The limit and the number of hops so far."""
+    block = bundle.block(HOP_COUNT)
+    if block is None:
+        return 255, 0
+    reader = Reader(block.data)
+    if reader.array() != 2:
+        raise PeerError("a hop count is a limit and a count")
+    limit, count = reader.uint(), _whole(reader).uint()
+    if not 1 <= limit <= 255:
+        raise PeerError(f"a hop limit of {limit}; 1 to 255")
+    return limit, count
+
+
+def previous_node(bundle: Bundle) -> str | None:
+    """Who sent the bundle last, by its own word."""
+    block = bundle.block(PREVIOUS_NODE)
+    return None if block is None else read_eid(_whole(Reader(block.data)))
+
+
+def _whole(reader: Reader) -> Reader:
+    """The reader, of a block that must hold nothing behind the item that comes next."""
+    behind = Reader(reader.data, reader.at)
+    behind.value(2)
+    behind.done()
+    return reader

@@ -1,0 +1,183 @@
+"""Bundles of the Bundle Protocol version 7 (RFC 9171): blocks and their checks, to bytes and back.
+
+A bundle is kept as its primary block and its other blocks, payload last. Blocks that we do not know stay what they are,
+bytes, unless their flags say otherwise (`obey_flags`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final, NamedTuple
+
+from fastcrc.crc16 import ibm_sdlc
+from fastcrc.crc32 import iscsi
+
+from serai.core.errors import PeerError
+from serai.node.bundle.cbor import Reader, encode
+from serai.node.bundle.eid import NONE, eid_value, read_eid
+
+VERSION: Final = 7
+PAYLOAD, PREVIOUS_NODE, BUNDLE_AGE, HOP_COUNT, INTEGRITY, MESSAGE = 1, 6, 7, 10, 11, 192
+"""Block types; 192 is ours, from the range for private use."""
+
+FRAGMENT, ADMINISTRATIVE, WHOLE = 1, 2, 4
+"""Flags of a bundle: it is a fragment, it is a record for the bundle agent, it must not be fragmented."""
+
+DELETE_BUNDLE, DISCARD_BLOCK = 4, 16
+"""Flags of a block that cannot be processed: the bundle has to go, or the block."""
+
+NO_CRC, CRC16, CRC32C = 0, 1, 2
+MAX_BLOCKS: Final = 64
+_CRC: Final[dict[int, tuple[int, Callable[[bytes], int]]]] = {CRC16: (2, ibm_sdlc), CRC32C: (4, iscsi)}
+
+
+class Primary(NamedTuple):
+    """The primary block: who sent what to whom, when, and how long it lives (ms; since 2000, 0: unknown)."""
+
+    destination: str
+    source: str
+    created_ms: int
+    sequence: int
+    lifetime_ms: int
+    flags: int = WHOLE
+    report_to: str = NONE
+    offset: int = 0
+    total: int = 0
+    crc: int = CRC32C
+
+
+class Block(NamedTuple):
+    """Any other block: its data are bytes."""
+
+    type: int
+    number: int
+    data: bytes
+    flags: int = 0
+    crc: int = CRC32C
+
+
+class Bundle(NamedTuple):
+    """A bundle; the payload is its last block."""
+
+    primary: Primary
+    blocks: tuple[Block, ...]
+
+    @property
+    def payload(self) -> bytes:
+        """The application's bytes."""
+        return self.blocks[-1].data
+
+    def block(self, type: int) -> Block | None:
+        """The first block of a type."""
+        return next((block for block in self.blocks if block.type == type), None)
+
+    def free_number(self) -> int:
+        """A block number that is not taken."""
+        return max(block.number for block in self.blocks) + 1
+
+    def replaced(self, blocks: Collection[Block], types: Collection[int]) -> Bundle:
+        """The bundle with these blocks in place of all of these types."""
+        kept = tuple(block for block in self.blocks if block.type not in types)
+        return self._replace(blocks=(*blocks, *kept))
+
+
+class BadCheck(PeerError):  # noqa: N818 - what happened
+    """A block whose CRC is not that of its bytes: it was damaged on the way."""
+
+
+def encode_bundle(bundle: Bundle) -> bytes:
+    """The bytes of a bundle."""
+    return b"".join((b"\x9f", encode_primary(bundle.primary), *map(encode_block, bundle.blocks), b"\xff"))
+
+
+def encode_primary(primary: Primary) -> bytes:
+    """The bytes of a primary block: they are what an integrity block protects, too."""
+    destination, source, created_ms, sequence, lifetime_ms, flags, report_to, offset, total, crc = primary
+    head = [VERSION, flags, crc, eid_value(destination), eid_value(source), eid_value(report_to)]
+    value: list[Any] = [*head, [created_ms, sequence], lifetime_ms]
+    if flags & FRAGMENT:
+        value += [offset, total]
+    return _with_crc(value, crc)
+
+
+def encode_block(block: Block) -> bytes:
+    """The bytes of a block."""
+    return _with_crc([block.type, block.number, block.flags, block.crc, block.data], block.crc)
+
+
+def _with_crc(value: list[Any], crc: int) -> bytes:
+    if crc == NO_CRC:
+        return encode(value)
+    size, check = _CRC[crc]
+    value.append(bytes(size))
+    blank = encode(value)
+    return blank[:-size] + check(blank).to_bytes(size, "big")
+
+
+def decode_bundle(data: bytes) -> Bundle:
+    """The bundle that these bytes are; a PeerError says why they are none, a BadCheck that they were damaged."""
+    reader = Reader(data)
+    if reader.head() != (4, None):
+        raise PeerError("a bundle is an array without length")
+    primary = _read_primary(reader)
+    blocks: list[Block] = []
+    while not reader.ends():
+        if len(blocks) == MAX_BLOCKS:
+            raise PeerError(f"more than {MAX_BLOCKS} blocks")
+        blocks.append(_read_block(reader))
+    reader.done()
+    if not blocks or blocks[-1].type != PAYLOAD or any(block.type == PAYLOAD for block in blocks[:-1]):
+        raise PeerError("a bundle has one payload, and it comes last")
+    if len({block.number for block in blocks}) < len(blocks) or blocks[-1].number != 1:
+        raise PeerError("the payload is block 1, and no number stands twice")
+    return Bundle(primary, tuple(blocks))
+
+
+def _read_primary(reader: Reader) -> Primary:
+    start, length = reader.at, reader.array()
+    version, flags, crc = reader.uint(), reader.uint(), reader.uint()
+    if version != VERSION:
+        raise PeerError(f"a bundle of version {version}; we know {VERSION}")
+    if length != 8 + 2 * (flags & FRAGMENT) + (crc != NO_CRC):
+        raise PeerError(f"a primary block of {length} items with flags {flags:#x} and CRC type {crc}")
+    destination, source, report_to = read_eid(reader), read_eid(reader), read_eid(reader)
+    if reader.array() != 2:
+        raise PeerError("a timestamp is a time and a number")
+    created_ms, sequence, lifetime_ms = reader.uint(), reader.uint(), reader.uint()
+    offset, total = (reader.uint(), reader.uint()) if flags & FRAGMENT else (0, 0)
+    _check(reader, start, crc)
+    return Primary(destination, source, created_ms, sequence, lifetime_ms, flags, report_to, offset, total, crc)
+
+
+def _read_block(reader: Reader) -> Block:
+    start, length = reader.at, reader.array()
+    type, number, flags, crc = reader.uint(), reader.uint(), reader.uint(), reader.uint()
+    if length != 5 + (crc != NO_CRC) or number == 0:
+        raise PeerError(f"a block of {length} items with number {number} and CRC type {crc}")
+    data = reader.octets()
+    _check(reader, start, crc)
+    return Block(type, number, data, flags, crc)
+
+
+def _check(reader: Reader, start: int, crc: int) -> None:
+    """See that the CRC that comes next is that of the block, with zeros in its own place."""
+    if crc == NO_CRC:
+        return
+    if crc not in _CRC:
+        raise PeerError(f"CRC type {crc}; we know 0, 1 and 2")
+    size, check = _CRC[crc]
+    found = reader.octets()
+    block = reader.data[start : reader.at - size] + bytes(size)
+    if len(found) != size or check(block).to_bytes(size, "big") != found:
+        raise BadCheck("a block was damaged: its CRC is wrong")
+
+
+def obey_flags(bundle: Bundle, known: Collection[int]) -> Bundle:
+    """The bundle without unknown blocks that ask to be discarded; PeerError if one asks to delete the bundle."""
+    unknown = [block for block in bundle.blocks if block.type not in known]
+    if any(block.flags & DELETE_BUNDLE for block in unknown):
+        raise PeerError("a block that we do not know asks to delete the bundle")
+    gone = {block.number for block in unknown if block.flags & DISCARD_BLOCK}
+    if not gone:
+        return bundle
+    return bundle._replace(blocks=tuple(block for block in bundle.blocks if block.number not in gone))

@@ -1,0 +1,197 @@
+"""A message as a bundle, and what goes with it: the form in which nodes keep bundles and send them on.
+
+Kept is the bundle as its source made it: primary block, integrity, block 192 and payload. Previous node, age and hop
+count change at every hop; they are put in front of the other blocks when the bundle leaves, and taken off when it
+arrives. So a bundle has the same bytes in every store, and the same size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from serai.core.errors import PeerError
+from serai.node.bundle.age import HOP_LIMIT, age_ms, hop_count
+from serai.node.bundle.bpsec import sign, verify
+from serai.node.bundle.bpv7 import (
+    BUNDLE_AGE,
+    CRC32C,
+    FRAGMENT,
+    HOP_COUNT,
+    INTEGRITY,
+    MESSAGE,
+    PAYLOAD,
+    PREVIOUS_NODE,
+    Block,
+    Bundle,
+    Primary,
+    decode_bundle,
+    encode_block,
+    encode_bundle,
+    obey_flags,
+)
+from serai.node.bundle.cbor import Reader, decode, encode
+from serai.node.bundle.eid import channel_eid, eid_value, node_name, topic_of
+from serai.node.words import Header, Message
+
+PART_BYTES: Final = 256 << 10
+"""A longer payload is published in parts of so many bytes, each a bundle of its own."""
+
+DPSP: Final = "dpsp"
+CONTROL_LIFETIME_MS: Final = 60_000
+_PATH: Final = (PREVIOUS_NODE, BUNDLE_AGE, HOP_COUNT)
+_KNOWN: Final = (PAYLOAD, *_PATH, INTEGRITY, MESSAGE)
+_OWN_NUMBERS: Final = 1 << 16
+"""From here on blocks are numbered that a node puts in front; no other may have such a number."""
+
+
+class Refused(PeerError):  # noqa: N818 - what happened
+    """A bundle that is well formed and still not taken: XFER_REFUSE 4."""
+
+
+class Arrived(NamedTuple):
+    """A bundle that has come: what is known of it, to whom it is addressed, and the bytes to keep."""
+
+    header: Header
+    destination: str
+    payload: bytes
+    data: bytes
+
+
+class Envelope(NamedTuple):
+    """How a node writes and reads bundles: in the name of a network, with its key (b"": without integrity blocks)."""
+
+    node: str  # its EID
+    network: str
+    key: bytes = b""
+
+    def encode(self, header: Header, message: Message) -> bytes:
+        """A message as the bytes of its bundle, as they are kept."""
+        primary = Primary(
+            channel_eid(self.network, message.topic), header.source, header.created_ms, header.sequence,
+            header.lifetime_ms,
+        )  # fmt: skip
+        bundle = Bundle(primary, (Block(MESSAGE, 2, _about(message)), Block(PAYLOAD, 1, message.payload)))
+        return encode_bundle(self._signed(bundle, (0, 1, 2)))
+
+    def control(self, peer: str, payload: bytes, now_ms: int, sequence: int) -> bytes:
+        """A list or another word of DPSP to a neighbour, as it goes over the link."""
+        primary = Primary(f"{peer}{DPSP}", self.node, now_ms, sequence, CONTROL_LIFETIME_MS)
+        bundle = self._signed(Bundle(primary, (Block(PAYLOAD, 1, payload),)), (0, 1))
+        return onward(encode_bundle(bundle), self.node, 0, 1, limit=1)
+
+    def open(self, data: bytes) -> Arrived:
+        """What a bundle from a neighbour is; BadCheck if it was damaged, Refused if it is not for this network."""
+        bundle = obey_flags(decode_bundle(data), _KNOWN)
+        limit, hops = hop_count(bundle)
+        if hops > limit:
+            raise Refused(f"{hops} hops, at most {limit}")
+        age = age_ms(bundle)
+        if age is None and bundle.primary.created_ms == 0:
+            raise Refused("a bundle with neither a time nor an age")
+        kept = bundle.replaced((), _PATH)
+        if any(block.number >= _OWN_NUMBERS for block in kept.blocks):
+            raise Refused(f"a block numbered {_OWN_NUMBERS} or above")
+        about = kept.block(MESSAGE)
+        if self.key and not verify(kept, self.key, (0, 1, about.number) if about else (0, 1)):
+            raise Refused("it was not made with the network's key")
+        network, topic = node_name(bundle.primary.destination), topic_of(bundle.primary.destination)
+        if topic is not None and network != self.network:
+            raise Refused(f"it is for the network {network}")
+        stored = encode_bundle(kept)
+        header = _header(kept, topic or "", age or 0, hops, len(stored))
+        return Arrived(header, bundle.primary.destination, kept.payload, stored)
+
+    def _signed(self, bundle: Bundle, targets: tuple[int, ...]) -> Bundle:
+        return sign(bundle, self.key, self.node, targets) if self.key else bundle
+
+
+def message_of(data: bytes) -> Message:
+    """The message in a bundle that is kept."""
+    bundle = decode_bundle(data)
+    block = bundle.block(MESSAGE)
+    topic = topic_of(bundle.primary.destination) or ""
+    return _message(decode(block.data, items=5000) if block else {}, topic, bundle.payload)
+
+
+def onward(data: bytes, sender: str, age: int, hops: int, limit: int = HOP_LIMIT) -> bytes:
+    """A bundle that is kept as it leaves: with its sender, its age in ms and its hops, this one counted."""
+    reader = Reader(data, 1)
+    reader.value(3)  # behind the primary block there is room
+    contents = ((PREVIOUS_NODE, eid_value(sender)), (BUNDLE_AGE, age), (HOP_COUNT, [limit, hops]))
+    path = [encode_block(Block(type, _OWN_NUMBERS + type, encode(content), crc=CRC32C)) for type, content in contents]
+    return b"".join((data[: reader.at], *path, data[reader.at :]))
+
+
+def split(message: Message, first_sequence: int) -> list[Message]:
+    """The message as it is published: in parts if it is long, the first of which has this sequence number."""
+    payload = message.payload
+    if len(payload) <= PART_BYTES:
+        return [message]
+    pieces = [payload[start : start + PART_BYTES] for start in range(0, len(payload), PART_BYTES)]
+    count = len(pieces)
+    return [message._replace(payload=piece, part=(first_sequence, place, count)) for place, piece in enumerate(pieces)]
+
+
+def join(parts: Iterable[Message]) -> Message:
+    """The message of all its parts, in any order."""
+    found = {part.part: part for part in parts if part.part is not None}
+    ordered = [found[place] for place in sorted(found)]
+    return ordered[0]._replace(payload=b"".join(part.payload for part in ordered), part=None)
+
+
+def _header(bundle: Bundle, topic: str, age: int, hops: int, size_bytes: int) -> Header:
+    primary = bundle.primary
+    block = bundle.block(MESSAGE)
+    about = _message(decode(block.data, items=5000) if block else {}, topic, bundle.payload)
+    return Header(
+        primary.source, primary.created_ms, primary.sequence, primary.offset if primary.flags & FRAGMENT else 0, topic,
+        primary.lifetime_ms, age, hops, size_bytes, about.qos, about.retain, bool(about.payload),
+    )  # fmt: skip
+
+
+def _about(message: Message) -> bytes:
+    """The data of block 192."""
+    said: dict[int, Any] = {
+        1: message.qos, 2: message.retain or None, 3: message.content_type, 4: message.response_topic,
+        5: message.correlation, 6: [list(pair) for pair in message.properties] or None, 7: message.payload_format,
+        8: list(message.part) if message.part else None,
+    }  # fmt: skip
+    return encode({key: value for key, value in said.items() if value is not None})
+
+
+def _message(said: Any, topic: str, payload: bytes) -> Message:
+    """The message that block 192 and the payload make; keys that we do not know are for later versions."""
+    if not isinstance(said, dict):
+        raise PeerError("block 192 is a map")
+    qos, format, part = said.get(1, 0), said.get(7), said.get(8)
+    _expect(type(qos) is int and 0 <= qos <= 2, "QoS is 0, 1 or 2")
+    _expect(isinstance(said.get(2, False), bool), "retain is true or false")
+    _expect(all(said.get(key) is None or isinstance(said[key], str) for key in (3, 4)), "types and topics are texts")
+    _expect(said.get(5) is None or isinstance(said[5], bytes), "correlation data are bytes")
+    _expect(format is None or (type(format) is int and format in (0, 1)), "the payload format is 0 or 1")
+    return Message(
+        topic, payload, qos, said.get(2, False), said.get(3), said.get(4), said.get(5), _properties(said.get(6, [])),
+        format, None if part is None else _part(part),
+    )  # fmt: skip
+
+
+def _properties(pairs: Any) -> tuple[tuple[str, str], ...]:
+    _expect(
+        isinstance(pairs, list)
+        and all(isinstance(pair, list) and [type(text) for text in pair] == [str, str] for pair in pairs),
+        "properties are pairs of texts",
+    )
+    return tuple((name, value) for name, value in pairs)
+
+
+def _part(part: Any) -> tuple[int, int, int]:
+    _expect(isinstance(part, list) and [type(number) for number in part] == [int] * 3, "a part has three numbers")
+    first, place, count = part
+    _expect(first >= 0 and 0 <= place < count <= 1 << 16, "a part is one of its parts")
+    return first, place, count
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise PeerError(f"block 192: {what}")

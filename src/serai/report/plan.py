@@ -1,0 +1,309 @@
+"""The page of a plan: the answer, the table of the best, cost against each goal, weak spots, and all of it as CSV."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from serai.core.statistics import Estimate
+from serai.kinds import kind_of
+from serai.lab import pairs_of, simulate
+from serai.log.picture import as_svg
+from serai.log.run import SimulatedRun
+from serai.planning.answer import explanation, headline, money, said_value
+from serai.planning.deployments import Deployment
+from serai.planning.goals import Goal, Value
+from serai.planning.search import Found
+from serai.report.figures import Picture
+from serai.report.page import write_page
+from serai.report.sections import Block, Section
+from serai.report.tables import Cell, Table, estimated, plain, text
+from serai.report.wording import Scale, in_words
+from serai.scenario.write import to_toml
+from serai.sweeping.store import write_aside
+
+_BEST: Final = 10
+_BELOW: Final = 2
+_WEAKEST: Final = 10
+_WEAK_RUNS: Final = 10
+_MARKS: Final = {"meets": "met", "misses": "missed", "open": "open", "dearer": "not needed"}
+
+
+def write_plan_report(found: Found) -> Path:
+    """Write the page, its tables and answer.json into the plan's folder; the path of the page."""
+    answer = json.dumps(answer_json(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_aside(found.folder / "answer.json", answer.encode())
+    goals = " · ".join(goal.text for goal in found.search.goals)
+    return write_page(found.folder, f"Plan: {found.search.name}", goals, _chapters(found))
+
+
+def _chapters(found: Found) -> list[Section]:
+    shown = found.shown
+    runs = [simulate(shown.scenario, seed=seed) for seed in range(_WEAK_RUNS)]
+    return [
+        Section("answer", "The answer", (headline(found), *explanation(found))),
+        Section("best", "The best of them", tables=(deployments_table(found),), pictures=_fronts(found)),
+        _changes(found),
+        _where(runs),
+        _no_protocol_beats(shown),
+        _everything(found),
+        _given_and_drawn(found, shown),
+    ]
+
+
+# --- Tables
+
+
+def deployments_table(found: Found) -> Table:
+    """The cheapest that were not thrown out, and the nearest below them that were."""
+    search, standings = found.search, found.result.standings
+    by_cost = sorted(search.deployments, key=lambda one: (one.cost, -standings[one.number].margin))
+    kept = [one for one in by_cost if standings[one.number].verdict != "misses"][:_BEST]
+    least = kept[0].cost if kept else math.inf
+    below = [one for one in by_cost if standings[one.number].verdict == "misses" and one.cost <= least]
+    below = sorted(below, key=lambda one: standings[one.number].margin)[-_BELOW:]
+    chosen = sorted(
+        {one.number for one in [*below, *kept]}, key=lambda number: (search.deployments[number].cost, number)
+    )
+    return _table_of(found, "best", "The cheapest that may do, and the nearest below them that do not.", chosen)
+
+
+def _table_of(found: Found, name: str, caption: str, numbers: Sequence[int]) -> Table:
+    search, standings = found.search, found.result.standings
+    heads = ("deployment", "cost", *(goal.text for goal in search.goals), "goals", "runs")
+    rows = tuple(
+        (
+            text(str(search.deployments[number]), strong=number == found.result.named),
+            plain(search.deployments[number].cost, f"{search.deployments[number].cost:,.10g}"),
+            *(_value_cell(goal, value) for goal, value in zip(search.goals, found.values[number], strict=True)),
+            text(_MARKS[standings[number].verdict]),
+            plain(standings[number].runs, f"{standings[number].runs:,}"),
+        )
+        for number in numbers
+    )
+    return Table(name, caption, heads, rows)
+
+
+def _value_cell(goal: Goal, value: Value) -> Cell:
+    return Cell(said_value(goal, value), value.mean if math.isfinite(value.mean) else None, right=True)
+
+
+def _everything(found: Found) -> Section:
+    every = _table_of(
+        found, "deployments", "Every deployment that was looked at.", range(len(found.search.deployments))
+    )
+    rounds = Table(
+        "rounds",
+        "The race, round by round.",
+        ("round", "runs so far", "meet all goals", "miss a goal", "dearer", "still open"),
+        tuple(
+            tuple(
+                plain(number, f"{number:,}")
+                for number in (one.number, one.runs, one.meeting, one.missing, one.dearer, one.still_open)
+            )
+            for one in found.result.rounds
+        ),
+    )
+    return Section("everything", "All deployments, and the race", tables=(every, rounds))
+
+
+def _changes(found: Found) -> Section:
+    title = "One more, one less"
+    if not found.changes:
+        return Section("changes", title, absent="no deployment differs from it in a single step")
+    search = found.search
+    rows = tuple(
+        (
+            text(str(search.deployments[change.deployment])),
+            plain(change.cost, f"{change.cost:+,.10g}"),
+            *(_difference(goal, one) for goal, one in zip(search.goals, change.differences, strict=True)),
+        )
+        for change in found.changes
+    )
+    heads = ("instead", "cost", *(goal.text.partition(" >=")[0].partition(" <=")[0] for goal in search.goals))
+    caption = "What a single other choice would change, over the same worlds (differences with 95 % intervals)."
+    return Section("changes", title, tables=(Table("sensitivity", caption, heads, rows),))
+
+
+def _difference(goal: Goal, found: Estimate) -> Cell:
+    in_points = goal.share is not None or not isinstance(goal.measure, str)
+    return estimated(found, Scale("", "points" if in_points else "", 100.0 if in_points else 1.0))
+
+
+# --- Where it happens
+
+
+def _where(runs: Sequence[SimulatedRun]) -> Section:
+    """A run of the deployment as a picture, and the sensors whose events fare worst."""
+    caption = "One run of it: where nodes stand and go. The colour: the share of its events that arrived."
+    picture = Picture("map", as_svg(runs[0].plot()), f"{caption} {runs[0]!r}", caption)
+    stand_still = all(_places(run) == _places(runs[0]) for run in runs[1:])
+    if not stand_still:
+        remark = "Positions are drawn anew in every run, so that no sensor is weak by its place."
+        return Section("where", "Where it happens", (remark,), pictures=(picture,))
+    return Section("where", "Where it happens", tables=(_weak_spots(runs),), pictures=(picture,))
+
+
+def _places(run: SimulatedRun) -> list[Any]:
+    nodes = run.tables["nodes"]
+    return [nodes["x_m"].to_pylist(), nodes["y_m"].to_pylist()]
+
+
+def _weak_spots(runs: Sequence[SimulatedRun]) -> Table:
+    nodes = runs[0].tables["nodes"]
+    wanted, delivered, passed = (np.zeros(nodes.num_rows) for _ in range(3))
+    for run in runs:
+        pairs = pairs_of(run)
+        source = run.tables["events"]["node"].to_numpy()[: len(pairs.wanted)]
+        wanted += np.bincount(source, pairs.wanted, nodes.num_rows)
+        delivered += np.bincount(source[pairs.delivered], minlength=nodes.num_rows)
+        for end in ("a", "b"):
+            passed += np.bincount(run.tables["contacts"][end].to_numpy(), minlength=nodes.num_rows) / len(runs)
+    share = np.divide(delivered, wanted, out=np.ones(nodes.num_rows), where=wanted > 0)
+    weakest = np.argsort(share, kind="stable")[:_WEAKEST]
+    rows = tuple(
+        (
+            text(str(nodes["name"][int(node)].as_py())),
+            *(
+                plain(nodes[axis][int(node)].as_py(), f"{nodes[axis][int(node)].as_py():.0f}")
+                for axis in ("x_m", "y_m")
+            ),
+            plain(100 * share[node], f"{100 * share[node]:.1f}"),
+            plain(passed[node], f"{passed[node]:.1f}"),
+            text("nobody passes" if passed[node] == 0 else ""),
+        )
+        for node in weakest
+    )
+    caption = f"The sensors whose events fare worst, over {len(runs)} runs."
+    heads = ("sensor", "x, m", "y, m", "arrived, % of wanted", "contacts in a run", "why")
+    return Table("weak_spots", caption, heads, rows)
+
+
+def _no_protocol_beats(shown: Deployment) -> Section:
+    title = "What no protocol could beat"
+    kind = kind_of(shown.scenario)
+    if "upper_bound" not in kind.measure_options:
+        return Section("bound", title, absent="not known for this kind of network")
+    found = [kind.measure(simulate(shown.scenario, seed=seed), upper_bound=True) for seed in range(3)]
+    best = float(np.mean([one.upper_bound_epidemic for one in found]))
+    got = float(np.mean([one.delivery_ratio for one in found]))
+    said = (
+        f"With these sensors and ways at most {100 * best:.1f} % of what is wanted can arrive, whatever the protocol"
+        f" (3 runs, to their very end); {100 * got:.1f} % does."
+    )
+    return Section("bound", title, (said,))
+
+
+def _given_and_drawn(found: Found, shown: Deployment) -> Section:
+    runs = in_words(found.result.runs, "run")
+    remarks = (
+        f"Sure means: about the simulated world, whose movements, events and wishes are drawn ({runs}, seeds from 0 on;"
+        " all deployments see the same seeds). It says nothing about what the model leaves out.",
+        "Readings born so late that their time ends after the run are not counted.",
+        "Prices: " + ", ".join(f"{name} {price}" for name, price in found.search.prices.items()) + ".",
+    )
+    return Section(
+        "scenario", "What is given and what is drawn", remarks, blocks=(Block(str(shown), to_toml(shown.scenario)),)
+    )
+
+
+# --- Cost against each goal
+
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 520, 320, 56, 44, 16, 16
+_COLOURS: Final = {"meets": "#0a7f5a", "misses": "#c2410c", "open": "#E69F00", "dearer": "#8a929b"}
+
+
+def _fronts(found: Found) -> tuple[Picture, ...]:
+    return tuple(_front(found, place, goal) for place, goal in enumerate(found.search.goals))
+
+
+def _front(found: Found, place: int, goal: Goal) -> Picture:
+    """Cost against what a goal asks for: every deployment with its interval, the goal as a line."""
+    scale = 100.0 if goal.share is not None or not isinstance(goal.measure, str) else 1.0
+    bound = scale * (goal.bound if goal.share is None else goal.share)
+    values = {number: found.values[number][place] for number in found.values}
+    known = {number: value for number, value in values.items() if math.isfinite(value.mean)}
+    costs = [one.cost for one in found.search.deployments]
+    heights = [scale * end for value in known.values() for end in (value.low, value.high) if math.isfinite(end)]
+    x = _axis(min(costs), max(costs), _LEFT, _WIDTH - _RIGHT)
+    y = _axis(min([bound, *heights]), max([bound, *heights]), _HEIGHT - _BOTTOM, _TOP)
+    marks = [
+        f'<line class="goal" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(bound):.1f}" y2="{y(bound):.1f}"/>'
+        f'<text x="{_WIDTH - _RIGHT}" y="{y(bound) - 4:.1f}" text-anchor="end">goal {bound:g}</text>'
+    ]
+    for number, value in known.items():
+        deployment, verdict = found.search.deployments[number], found.result.standings[number].verdict
+        at, colour = x(deployment.cost), _COLOURS[verdict]
+        low, high = (y(scale * end) if math.isfinite(end) else y(scale * value.mean) for end in (value.low, value.high))
+        size = 6 if number == found.result.named else 3.5
+        label = html.escape(f"{deployment}, {money(deployment.cost)}: {said_value(goal, value)}, {_MARKS[verdict]}")
+        marks.append(
+            f'<g stroke="{colour}" fill="{colour}"><title>{label}</title>'
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{low:.1f}" y2="{high:.1f}" opacity=".5"/>'
+            f'<circle cx="{at:.1f}" cy="{y(scale * value.mean):.1f}" r="{size}"/></g>'
+        )
+    caption = f"Cost against {goal.text}. Green meets all goals, red misses one, orange is open, grey is dearer."
+    svg = _svg([*_ticks(x, min(costs), max(costs), y, heights, bound), *marks], f"{caption} Large: the chosen one.")
+    return Picture(f"cost-{place + 1}", svg, caption, caption)
+
+
+class _axis:  # noqa: N801 - a function with two ends
+    """From numbers to places on the page; a little room at both ends."""
+
+    def __init__(self, low: float, high: float, first: float, last: float) -> None:
+        room = 0.06 * (high - low) or 0.5
+        self.low, self.high, self.first, self.last = low - room, high + room, first, last
+
+    def __call__(self, number: float) -> float:
+        return self.first + (number - self.low) / (self.high - self.low) * (self.last - self.first)
+
+
+def _ticks(x: _axis, least: float, most: float, y: _axis, heights: Sequence[float], bound: float) -> list[str]:
+    low, high = min([bound, *heights]), max([bound, *heights])
+    floor = _HEIGHT - _BOTTOM
+    lines = [f'<path class="axis" d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - _RIGHT}"/>']
+    for cost in sorted({least, (least + most) / 2, most}):
+        lines.append(f'<text x="{x(cost):.1f}" y="{floor + 16}" text-anchor="middle">{cost:,.5g}</text>')
+    for height in sorted({low, (low + high) / 2, high}):
+        lines.append(f'<text x="{_LEFT - 6}" y="{y(height) + 4:.1f}" text-anchor="end">{height:.4g}</text>')
+    return [*lines, f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">cost</text>']
+
+
+def _svg(content: Sequence[str], title: str) -> str:
+    style = (
+        "text{font:12px system-ui,sans-serif;fill:#5b6470}.axis{fill:none;stroke:#8a929b}"
+        ".goal{stroke:#5b6470;stroke-dasharray:5 4}"
+        "@media(prefers-color-scheme:dark){text{fill:#a2abb6}.goal{stroke:#a2abb6}}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">'
+        f"<title>{html.escape(title)}</title><style>{style}</style>{''.join(content)}</svg>\n"
+    )
+
+
+# --- As JSON
+
+
+def answer_json(found: Found) -> dict[str, Any]:
+    """The answer for other programs."""
+    search, result = found.search, found.result
+    named = None if result.named is None else search.deployments[result.named]
+    return {
+        "ending": result.ending,
+        "named": named and named.settings,
+        "cost": named and named.cost,
+        "guess": None if result.guess is None else search.deployments[result.guess].settings,
+        "open_cheaper": [search.deployments[number].settings for number in result.open_cheaper],
+        "sentence": " ".join([headline(found), *explanation(found)]),
+        "goals": [goal.text for goal in search.goals],
+        "confidence": search.limits.confidence,
+        "runs": result.runs,
+        "deployments": len(search.deployments),
+    }

@@ -1,0 +1,115 @@
+"""A plan from the scenario to the answer: deployments, costs, rounds on Spark, the page."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from serai.core.errors import BadInput
+from serai.lab import parse_scenario
+from serai.planning.answer import explanation, headline
+from serai.planning.deployments import plan_search
+from serai.planning.search import find_deployment, neighbours
+from serai.report.plan import write_plan_report
+
+FIXED = {
+    "duration": ["10 min"],
+    "events.quiet": ["0 s"],
+    "events.lifetime": ["3 min"],
+    "field.width": ["60 m"],
+    "field.height": ["60 m"],
+    "field.cells": [4],
+}
+CHOICE = FIXED | {"sensors.count": [6, 12], "subscribers.count": [1, 4, 8]}
+PRICES = {"subscribers": 400, "sensors": 35}
+
+
+def search_for(*goals: str, **changes):
+    return plan_search("dg", goal=goals, **{"cost": PRICES, "vary": CHOICE} | changes)
+
+
+def test_every_choice_is_a_deployment_with_its_cost() -> None:
+    search = search_for("delivery_ratio >= 30 %")
+    assert [one.cost for one in search.deployments] == [610, 1810, 3410, 820, 2020, 3620]
+    assert str(search.deployments[1]) == "6 sensors, 4 subscribers"
+    assert search.limits.budget == 720  # 30 % of 6 x 400
+    assert neighbours(search, 1) == {0: "subscribers.count", 2: "subscribers.count", 4: "sensors.count"}
+
+
+def test_the_plan_may_stand_in_the_scenario_and_a_price_may_depend_on_the_value() -> None:
+    text = """
+    [protocol]
+    name = "ced"
+    [plan]
+    goal = ["delivery_ratio >= 50 %"]
+    cost = {protocol = {ced = 5, dg = 1}, "field.width" = {"100 m" = 10, "0.2 km" = 20}}
+    [plan.vary]
+    protocol = ["ced", "dg"]
+    field.width = ["100 m", "200 m"]
+    """
+    search = plan_search(parse_scenario(text))
+    assert [(str(one), one.cost) for one in search.deployments] == [
+        ("CED, width 100 m", 15),
+        ("DG, width 100 m", 11),
+        ("CED, width 200 m", 25),
+        ("DG, width 200 m", 21),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cost": {"vehicles": 4}}, 'plan.cost: nothing is called "vehicles"'),
+        ({"cost": {"subscribers": "four"}}, "plan.cost.subscribers: 'four' is not a price"),
+        ({"cost": {"subscribers": -1}}, "plan.cost.subscribers: -1 is not a price"),
+        ({"cost": {"field.width": 4}}, "plan.cost.field.width: not a number of things"),
+        ({"vary": {"subscribers.coun": [1, 2]}}, "subscribers.coun: unknown key"),
+        ({"vary": {"sensors.count": "1..2000"}}, "2,000 deployments; at most 1,000 can be raced"),
+        ({"vary": {"protocol": ["dg", "tinymq"]}}, "tinymq"),
+        ({"at_most": 59}, "plan.at_most: 6 deployments x 10 = 60 runs are the least that tell anything"),
+        ({"cost": {"sensors.count": {"6": 1}}}, "no price for 12; priced are 6"),
+    ],
+)
+def test_plans_that_cannot_be(changes, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        search_for("delivery_ratio >= 30 %", **changes)
+    assert message in str(error.value)
+
+
+def test_a_scenario_without_a_plan_is_told_what_to_add() -> None:
+    with pytest.raises(BadInput, match=r"\[plan\] says too little; add for example") as error:
+        plan_search("field")
+    assert all(word in str(error.value) for word in ("goal =", "cost =", "[plan.vary]"))
+
+
+def test_from_a_goal_to_a_page_and_again_from_the_same_folder(spark, tmp_path: Path) -> None:
+    search = search_for("delivery_ratio >= 30 %", "mean(energy_j) <= 5")
+    found = find_deployment(search, tmp_path / "plan", spark)
+    assert found.result.ending in ("found", "found, cheaper ones open")
+    named = search.deployments[found.result.named]
+    assert headline(found).startswith(str(named))
+    page = write_plan_report(found)
+    answer = (tmp_path / "plan" / "answer.json").read_bytes()
+    assert json.loads(answer)["cost"] == named.cost
+    assert all(sentence in page.read_text() for sentence in (headline(found), str(named)))
+    for table in ("best", "deployments", "rounds", "sensitivity"):
+        assert (tmp_path / "plan" / "tables" / f"{table}.csv").exists()
+
+    rows = pq.read_table(tmp_path / "plan" / "metrics.parquet")
+    some = next(iter((tmp_path / "plan" / "parts").glob("*.parquet")))
+    some.unlink()  # as if the first attempt had been stopped
+    again = find_deployment(search, tmp_path / "plan", spark)
+    write_plan_report(again)
+    assert again.result == found.result
+    assert again.changes == found.changes
+    assert pq.read_table(tmp_path / "plan" / "metrics.parquet").equals(rows)
+    assert (tmp_path / "plan" / "answer.json").read_bytes() == answer
+
+
+def test_goals_that_nobody_meets_name_the_nearest(spark, tmp_path: Path) -> None:
+    found = find_deployment(search_for("delivery_ratio >= 99.9 %"), tmp_path / "plan", spark)
+    assert found.result.ending == "none"
+    assert headline(found) == "No deployment you allow meets all goals."
+    assert explanation(found)[0].startswith("Nearest: ")
+    assert "delivery_ratio >= 99.9 %: no deployment comes up to that." in explanation(found)
