@@ -13,9 +13,10 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     assert answer.err == ""
     listed = re.findall(r"^(\w[\w ]+:)$|^  (\w+)  ", answer.out[answer.out.index("Simulate") :], flags=re.MULTILINE)
     assert ["".join(words) for words in listed] == [
-        *("Simulate and compare:", "demo", "run", "sweep", "paper", "report"),
+        *("Simulate and compare:", "demo", "run", "sweep", "paper", "report", "replay"),
         *("Plan and prepare:", "plan", "scenario"),
         *("Data pipeline:", "match", "stream", "collect"),
+        *("Live nodes:", "node"),
         *("Housekeeping:", "protocols", "doctor", "version", "help"),
     ]
 
@@ -29,6 +30,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "sweep --help",
         "paper --help",
         "report --help",
+        "replay --help",
         "scenario --help",
         "scenario list --help",
         "scenario show --help",
@@ -38,6 +40,11 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "match --help",
         "stream --help",
         "collect --help",
+        "node --help",
+        "node init --help",
+        "node network --help",
+        "node enrol --help",
+        "node run --help",
         "protocols --help",
         "doctor --help",
         "protocols",

@@ -122,6 +122,6 @@ class Bus:
         return {
             (subquery.query.name, subquery.tree, node)
             for node, broker in self.brokers.items()
-            for subquery in broker.subqueries.values()
+            for subquery in broker.queries.subqueries.values()
             if HERE in broker.routes.next_hops(subquery.query, subquery.tree, subquery.region)
         }

@@ -111,7 +111,7 @@ class Story:
     def configuration(self) -> NetworkConfiguration:
         cells = 2**self.settings.attribute_bits  # so that the values of an event are its cells
         attributes = tuple(Attribute(f"A{number}", "real", 0, cells) for number in range(self.attributes))
-        return NetworkConfiguration(self.roots, attributes, self.settings, LEASE_S, RENEWAL_S)
+        return NetworkConfiguration(self.roots, attributes, self.settings, LEASE_S, RENEWAL_S, mends=False)
 
     def asked(self) -> dict[str, Ask]:
         return {step.query: step for step in self.steps if isinstance(step, Ask)}

@@ -14,13 +14,10 @@ from serai.overlay.broker import Broker, NetworkConfiguration
 from serai.overlay.broker.messages import (
     EVERYTHING,
     FAR,
-    Assign,
+    Broken,
     Deliver,
     Drop,
     Effect,
-    Info,
-    Join,
-    Key,
     Notify,
     Publish,
     Send,
@@ -31,13 +28,11 @@ from tests.overlay.bus import Bus
 from tests.overlay.naive import Links
 from tests.test_project import modules_after
 
-NOWHERE = Info((None,), (FAR,))
 
-
-def configuration(roots: tuple[int, ...] = (0,), **settings: Any) -> NetworkConfiguration:
+def configuration(roots: tuple[int, ...] = (0,), mends: bool = False, **settings: Any) -> NetworkConfiguration:
     """Rendezvous keys of three bits for the values 0 .. 7."""
     system = tinymq.Settings(attribute_bits=3, **settings)
-    return NetworkConfiguration(roots, (Attribute("A", "real", 0, 8),), system, lease_s=150, renewal_s=100)
+    return NetworkConfiguration(roots, (Attribute("A", "real", 0, 8),), system, 150, 100, mends)
 
 
 def line(nodes: int, agreed: NetworkConfiguration | None = None) -> Bus:
@@ -67,70 +62,6 @@ def test_the_example_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example, "docs/overlay/tinymq.md", "exec"), {})
     printed = capsys.readouterr().out.strip()
     assert f"It prints `{printed}`" in page
-
-
-# --- Joining ------------------------------------------------------------------------------------------------
-
-
-def test_a_node_asks_the_first_it_hears_of_and_takes_the_key_it_gets() -> None:
-    broker = Broker(7, configuration())
-    assert broker.found(3) == [Send(3, NOWHERE)]
-    broker.found(2)
-    assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == [Send(None, Info((None,), (2,))), Send(3, Join(0))]
-    assert broker.receive(2, Info((Key(0, 0, 0),), (0,)), 0.0) == [Send(None, Info((None,), (1,)))]
-    key = Key(6, 2, 2)
-    assert broker.receive(3, Assign(0, key), 0.0) == [Send(None, Info((key,), (1,)))]
-    assert broker.membership.parents == [3]
-
-
-def test_a_key_that_was_not_asked_for_is_not_taken() -> None:
-    broker = Broker(7, configuration())
-    broker.found(3)
-    assert broker.receive(3, Assign(0, Key(4, 1, 1)), 0.0) == []
-    assert broker.membership.keys == [None]
-
-
-def test_who_has_no_key_gives_none() -> None:
-    broker = Broker(7, configuration())
-    broker.found(3)
-    assert broker.receive(3, Join(0), 0.0) == [Send(3, NOWHERE)]
-    assert broker.membership.children == [{}]
-
-
-def test_children_get_the_lowest_free_number_and_keep_it() -> None:
-    root = Broker(0, configuration())
-    for child in (1, 2, 3):
-        root.found(child)
-        root.receive(child, Join(0), 0.0)
-    root.lost(2)
-    root.found(4)
-    assert root.receive(3, Join(0), 0.0) == [Send(3, Assign(0, Key(0b001, 3, 1)))]
-    assert root.receive(4, Join(0), 0.0) == [Send(4, Assign(0, Key(0b010, 2, 1)))]
-
-
-def test_a_child_that_has_joined_elsewhere_is_let_go() -> None:
-    root = Broker(0, configuration())
-    root.found(1)
-    root.receive(1, Join(0), 0.0)
-    root.receive(1, NOWHERE, 0.0)  # sent before it got its key
-    assert root.membership.children == [{1: 1}]
-    root.receive(1, Info((Key(0b110, 2, 2),), (1,)), 0.0)
-    assert root.membership.children == [{}]
-
-
-def test_who_asked_a_neighbour_that_lost_its_key_asks_another() -> None:
-    broker = Broker(7, configuration())
-    broker.found(3)
-    broker.found(4)
-    broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0)
-    broker.receive(4, Info((Key(2, 2, 1),), (1,)), 0.0)
-    assert Send(4, Join(0)) in broker.receive(3, Info((None,), (1,)), 0.0)
-
-
-def test_nothing_is_heard_from_strangers() -> None:
-    broker = Broker(7, configuration())
-    assert broker.receive(3, Info((Key(4, 1, 1),), (1,)), 0.0) == []
-    assert broker.membership.hops == [FAR]
 
 
 # --- Repair -------------------------------------------------------------------------------------------------
@@ -169,7 +100,7 @@ def test_a_new_child_is_given_its_part_of_the_queries() -> None:
     assert tell(bus, 0, 2) == {"all"}
     bus.unsubscribe(1, "all")
     assert tell(bus, 0, 2) == set()
-    assert bus.brokers[2].subqueries == {}
+    assert bus.brokers[2].queries.subqueries == {}
 
 
 def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
@@ -184,12 +115,93 @@ def test_what_only_the_dead_knew_comes_back_with_the_renewal() -> None:
     assert tell(bus, 0, 2) == {"query"}
 
 
+def test_a_repair_has_the_queries_that_passed_there_sent_anew() -> None:
+    """The same ring: 3 has sent its query to 4, and knows; that of 1 went to the root, far from all of this."""
+    bus = Bus(configuration(mends=True), {0: {1, 4}, 1: {0, 2}, 2: {1, 3}, 3: {2, 4}, 4: {0, 3}})
+    ask(bus, 3, "query", 2, 2.5)
+    ask(bus, 1, "other", 0, 0.5)
+    bus.fail({4})
+    bus.sent.clear()
+    bus.tick()
+    bus.tick()
+    assert tell(bus, 0, 2) == {"query"}
+    assert {message.query.name for _, _, message in bus.sent if isinstance(message, Subscribe)} == {"query"}
+
+
+def test_the_news_of_a_break_goes_back_to_the_subscriber() -> None:
+    """A line 0 - 1 - 2 - 3: the query of 0 lies at 3; when 3 dies, 2 tells 1, and 1 tells 0."""
+    bus = line(4, configuration(mends=True))
+    ask(bus, 0, "query", 7, 7.5)
+    bus.sent.clear()
+    bus.fail({3})
+    told = [(sender, receiver) for sender, receiver, message in bus.sent if isinstance(message, Broken)]
+    assert told == [(2, 1), (1, 0)]
+    bus.tick()
+    versions = {subquery.version for subquery in bus.brokers[2].queries.subqueries.values()}
+    assert versions == {4}  # version 1 had the labels 2 and 3; what is broken and outdated has been forgotten
+
+
+def test_what_is_broken_and_outdated_is_forgotten() -> None:
+    bus = line(3, configuration(mends=True))
+    ask(bus, 0, "query", 7, 7.5)
+    (old,) = bus.brokers[1].queries.subqueries
+    bus.tick(100)  # renews
+    assert bus.brokers[0].receive(1, Broken(old[1]), 100.0) == [Send(1, Unsubscribe(old[1]))]
+
+
+def test_a_query_asked_before_joining_is_sent_on_joining() -> None:
+    for settings in ({}, {"query_trees": "own", "event_trees": "all"}):
+        bus = line(1, configuration(mends=True, **settings))
+        alone = Broker(1, bus.configuration)
+        alone.subscribe(bus.configuration.query("query", [0], [7.5]), 0.0)
+        bus.brokers[1], bus.links = alone, {0: {1}, 1: {0}}
+        for node, other in ((0, 1), (1, 0)):
+            bus.carry_out(node, bus.brokers[node].found(other))
+        bus.settle()
+        assert tell(bus, 0, 2) == {"query"}
+        assert tell(bus, 0, 6) == {"query"}
+
+
+def test_a_query_message_that_is_not_answered_is_sent_again() -> None:
+    bus = line(2)
+    bus.brokers[1].subscribe(bus.configuration.query("query", [0], [1]), 0.0)  # and nobody hears of it
+    assert tell(bus, 0, 0) == set()
+    bus.tick()
+    assert tell(bus, 0, 0) == {"query"}
+    bus.sent.clear()
+    bus.tick()
+    assert not any(isinstance(message, Subscribe) for _, _, message in bus.sent)
+
+
+def test_a_node_that_has_started_again_takes_nothing_that_was_sent_to_its_last_life() -> None:
+    """Its labels began anew: the notification for its old query went to whatever had the same label now."""
+    bus = line(2)
+    ask(bus, 1, "old", 0, 1.5)
+    (late,) = bus.brokers[0].publish(bus.configuration.event("event", [1]), 0.0)
+    assert isinstance(late, Send)
+    bus.brokers[1] = again = Broker(1, bus.configuration, incarnation=1)
+    bus.carry_out(1, again.found(0))
+    bus.settle()
+    bus.tick()
+    ask(bus, 1, "new", 0, 1.25)
+    assert reasons(again.receive(0, late.message, 0.0)) == ["broken-path"]
+
+
+def test_a_subscriber_looks_at_the_values_again() -> None:
+    """Whatever a notification's label says."""
+    bus = line(2)
+    ask(bus, 1, "query", 0, 1.25)
+    ((label, _),) = bus.brokers[1].queries.labelled.items()
+    event = bus.configuration.event("event", [5])
+    assert reasons(bus.brokers[1].receive(0, Notify(event, label), 0.0)) == ["unwanted"]
+
+
 def test_what_is_handed_off_is_not_remembered_longer_than_by_who_handed_it_off() -> None:
     bus = Bus(configuration(), {0: {1}, 1: {0}})
     ask(bus, 1, "query", 0, 7.5)
     bus.tick(90)
     bus.add(2, {0})
-    assert [subquery.ends_s for subquery in bus.brokers[2].subqueries.values()] == [150]
+    assert [subquery.ends_s for subquery in bus.brokers[2].queries.subqueries.values()] == [150]
 
 
 def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
@@ -200,7 +212,7 @@ def test_of_two_ways_back_the_one_that_came_last_is_taken() -> None:
     bus.tick()
     assert tell(bus, 1, 0) == set()
     bus.tick(100)
-    assert {sender for sender, _ in bus.brokers[0].subqueries} == {1, 4}
+    assert {sender for sender, _ in bus.brokers[0].queries.subqueries} == {1, 4}
     assert tell(bus, 1, 0) == {"query"}
 
 
@@ -271,7 +283,9 @@ def test_a_notification_under_way_when_the_query_is_renewed_arrives() -> None:
 
 
 def test_what_is_not_known_any_more_need_not_be_forgotten() -> None:
-    assert Broker(0, configuration()).receive(1, Unsubscribe(5), 0.0) == []
+    broker = Broker(0, configuration())
+    broker.found(1)
+    assert broker.receive(1, Unsubscribe(5), 0.0) == []
 
 
 def test_an_event_that_has_been_here_is_in_a_loop() -> None:

@@ -134,7 +134,7 @@ def everything_by_brokers(network: Network, settings: tinymq.Settings | pub2sub.
 
 
 def bus_of(network: Network, settings: tinymq.Settings | pub2sub.Settings) -> Bus:
-    configuration = NetworkConfiguration(tuple(map(int, network.roots)), network.attributes, settings)
+    configuration = NetworkConfiguration(tuple(map(int, network.roots)), network.attributes, settings, mends=False)
     return Bus(
         configuration, {node: set(map(int, network.graph.neighbors_of(node))) for node in range(len(network.names))}
     )

@@ -138,7 +138,7 @@ def test_nobody_gets_what_they_did_not_ask_for(story: Story) -> None:
         for _, query in record.delivered:
             assert isinstance(step, Tell)
             assert is_in(step, asked[str(query)])
-            assert query in brokers.bus.brokers[asked[str(query)].node].subscriptions
+            assert query in brokers.bus.brokers[asked[str(query)].node].queries.subscriptions
 
 
 @given(stories().filter(works))
@@ -152,7 +152,7 @@ def test_when_all_is_withdrawn_nothing_is_left(story: Story) -> None:
             asked[step.query] = step.node
     for query, node in asked.items():
         brokers.bus.unsubscribe(node, query)
-    assert not any(broker.subqueries or broker._labelled for broker in brokers.bus.brokers.values())
+    assert not any(broker.queries.subqueries or broker.queries.labelled for broker in brokers.bus.brokers.values())
 
 
 @given(stories())
@@ -161,9 +161,9 @@ def test_what_nobody_renews_is_forgotten(story: Story) -> None:
     for step in story.steps:
         brokers.take(step)
     for broker in brokers.bus.brokers.values():
-        broker.subscriptions.clear()  # as if all subscribers had gone without a word
+        broker.queries.subscriptions.clear()  # as if all subscribers had gone without a word
     brokers.bus.tick(LEASE_S)
-    assert not any(broker.subqueries or broker._labelled for broker in brokers.bus.brokers.values())
+    assert not any(broker.queries.subqueries or broker.queries.labelled for broker in brokers.bus.brokers.values())
 
 
 # --- Termination --------------------------------------------------------------------------------------------

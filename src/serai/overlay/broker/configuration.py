@@ -20,6 +20,9 @@ class NetworkConfiguration:
     """A subquery of a query that has not been renewed for so long is forgotten."""
     renewal_s: float = 1200.0
     """A subscriber sends its queries anew after so long."""
+    mends: bool = True
+    """Whether a query of which a part was lost is sent anew at the next tick already, and a part that had nowhere to go
+    is sent on as soon as it has. Without, both wait for the renewal."""
 
     def __post_init__(self) -> None:
         if self.bits > MOST_BITS:

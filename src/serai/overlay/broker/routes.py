@@ -79,7 +79,7 @@ class Routes:
     def _nearest(self, tree: int) -> int:
         """The neighbour on the shortest path to a tree that the node does not stand in."""
         best, hop = self.membership.hops[tree], NO_ROUTE
-        for neighbor, info in sorted(self.membership.neighbors.items()):
+        for neighbor, info in self.membership.links().items():
             if is_nearer(info.hops[tree], best):
                 best, hop = info.hops[tree], neighbor
         return hop
@@ -87,9 +87,7 @@ class Routes:
     def _links_in(self, tree: int) -> list[Link]:
         """The neighbours whose keys count in a tree, by number."""
         if tree not in self._links:
-            self._links[tree] = [
-                link for neighbor in sorted(self.membership.neighbors) for link in self._link(neighbor, tree)
-            ]
+            self._links[tree] = [link for neighbor in self.membership.links() for link in self._link(neighbor, tree)]
         return self._links[tree]
 
     def _link(self, neighbor: int, tree: int) -> Iterator[Link]:

@@ -1,0 +1,161 @@
+"""Why events never reached who wanted them: one definition, for metrics, report and replay.
+
+A pair of an event and a subscriber that wants it is lost when the event has grown too old without having come there; a
+pair whose event is still young when the run ends only waits. Of a lost pair the full log tells, in this order:
+
+    sent        a copy went out for the subscriber, and the fate of the last one counts: `stranded` (the subscriber had
+                left, or it was given to somebody else), `expired` on its way, refused by a `full` queue, or `dead`
+    never_met   while the event lived the subscriber was never within reach of a place where it lay: its sensor's
+                community, and those to which it was returned; under DG the sensor itself
+    full, dead  they met, but the event's own copy had met a full queue at birth, or gone with its sensor
+    not_sent    they met, and nothing was sent: others came first, or the copy was spent
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serai.core.interested import who_wants
+from serai.field.collection.settings import CommunitySettings
+from serai.field.engine.state import DROPS, RETURN
+from serai.field.log import Drops, FieldRun, Transfers
+from serai.field.visits import sensor_contacts_by_cell
+from serai.world.ranges import SensorContacts
+
+LOST: Final = ("never_met", "not_sent", "stranded", "expired", "full", "dead")
+NEVER_MET, NOT_SENT, STRANDED, EXPIRED, FULL, DEAD = range(len(LOST))
+_OF_DROP: Final = {"stranded": STRANDED, "expired": EXPIRED, "full": FULL, "dead": DEAD, "spent": NOT_SENT}
+
+Numbers = NDArray[Any]
+
+
+class Losses(NamedTuple):
+    """Every lost pair, by event and subscriber: why, and at which sensor and when that was decided."""
+
+    event: Numbers
+    subscriber: Numbers
+    why: Numbers  # place in `LOST`
+    node: Numbers
+    time_s: Numbers
+
+
+def losses_of(run: FieldRun) -> Losses | None:
+    """Why each lost pair was lost; None without a full log."""
+    if run.full is None:
+        return None
+    event, subscriber = lost_pairs(run)
+    pair = event * len(run.world.low) + subscriber
+    why = np.full(len(pair), NOT_SENT)
+    node, time_s = run.world.event_sensor[event].astype(np.int64), _expiry(run)[event]
+    own = _own_copys_end(run)[event]
+    why[(own == FULL) | (own == DEAD)] = own[(own == FULL) | (own == DEAD)]
+    why[~_met(run, event, subscriber)] = NEVER_MET
+    for rows in (run.full.transfers, run.full.drops):  # what is told of last holds
+        last, found = _last_towards(run, rows, pair)
+        reason = STRANDED if isinstance(rows, Transfers) else _reasons()[rows.reason[last[found]]]
+        why[found] = reason
+        node[found] = (rows.receiver if isinstance(rows, Transfers) else rows.node)[last[found]]
+        time_s[found] = rows.time_s[last[found]]
+    return Losses(event, subscriber, why, node, time_s)
+
+
+def count_losses(run: FieldRun) -> dict[str, Any]:
+    """How many pairs were lost for each reason; NaN without a full log."""
+    found = losses_of(run)
+    counts = [math.nan] * len(LOST) if found is None else np.bincount(found.why, minlength=len(LOST)).tolist()
+    return {f"lost_{name}": count for name, count in zip(LOST, counts, strict=True)}
+
+
+def lost_pairs(run: FieldRun) -> tuple[Numbers, Numbers]:
+    """Event and subscriber of each pair that was wanted and not delivered before the event grew too old."""
+    world, ledger = run.world, run.ledger
+    missed = who_wants(world.event_values, world.low, world.high)
+    missed[ledger.reception_event, ledger.reception_subscriber] = False
+    end_s = run.scenario.duration_s if ledger.died_s is None else math.floor(ledger.died_s) + 1
+    missed &= (_expiry(run) < end_s)[:, None]
+    event, subscriber = np.nonzero(missed)
+    return event, subscriber
+
+
+def contacts_of(run: FieldRun) -> SensorContacts:
+    """Who could hear whom under the run's protocol."""
+    rules, world = run.scenario.protocol, run.world
+    return sensor_contacts_by_cell(
+        world.visits,
+        world.grid,
+        world.sensor_cell,
+        run.scenario.duration_s,
+        reach=getattr(rules, "reach", "touching"),
+        silent_while_pausing=rules.silent_while_pausing,
+    )
+
+
+def _expiry(run: FieldRun) -> Numbers:
+    """The second in which each event is first too old, as `serai.field.engine.queues.expiry_slot` says."""
+    expiry: Numbers = np.floor(run.world.event_time_s + run.scenario.events.lifetime_s).astype(np.int64) + 1
+    return expiry
+
+
+def _reasons() -> Numbers:
+    return np.array([_OF_DROP[name] for name in DROPS])
+
+
+def _last_towards(run: FieldRun, rows: Transfers | Drops, pair: Numbers) -> tuple[Numbers, Numbers]:
+    """The last row that concerns a copy on its way to the pair's subscriber, and which pairs have one."""
+    subscribers = len(run.world.low)
+    of_copy = np.flatnonzero(rows.addressee >= 0)
+    told = rows.event[of_copy].astype(np.int64) * subscribers + rows.addressee[of_copy] - len(run.world.sensor_x)
+    order = np.argsort(told, kind="stable")
+    place = np.searchsorted(told[order], pair, side="right") - 1
+    last = of_copy[order][place] if len(order) else np.zeros(len(pair), np.int64)
+    found = np.zeros(len(pair), np.bool_) if not len(order) else (place >= 0) & (told[order][place] == pair)
+    return last, found
+
+
+def _own_copys_end(run: FieldRun) -> Numbers:
+    """Why the copy that an event's own sensor stored was dropped, as a place in `LOST`."""
+    assert run.full is not None
+    drops, ends = run.full.drops, np.full(len(run.world.event_sensor), EXPIRED)
+    own = (drops.addressee < 0) & (drops.node == run.world.event_sensor[drops.event])
+    ends[drops.event[own][::-1]] = _reasons()[drops.reason[own][::-1]]  # the first one, should it have come back
+    return ends
+
+
+def _met(run: FieldRun, event: Numbers, subscriber: Numbers) -> NDArray[np.bool_]:
+    """Whether each pair's subscriber was ever within reach of a place where the event lay, while it lived."""
+    assert run.full is not None
+    world, transfers = run.world, run.full.transfers
+    group_of: Numbers = np.arange(len(world.sensor_x))
+    if isinstance(run.scenario.protocol, CommunitySettings):
+        group_of = world.communities.of_sensor
+    returned = np.flatnonzero(transfers.stored & (transfers.kind >= RETURN))
+    laid = np.concatenate([np.arange(len(world.event_sensor)), transfers.event[returned]])
+    group = group_of[np.concatenate([world.event_sensor, transfers.receiver[returned]])]
+    since = np.concatenate([np.ceil(world.event_time_s).astype(np.int64), transfers.time_s[returned]])
+    order = np.argsort(laid, kind="stable")
+    first, end = (np.searchsorted(laid[order], event, side) for side in ("left", "right"))
+    pair = np.repeat(np.arange(len(event)), end - first)
+    place = order[np.arange(len(pair)) - np.repeat(np.cumsum(end - first) - (end - first), end - first) + first[pair]]
+    within = _within_reach(run, group_of, group[place], subscriber[pair], since[place], _expiry(run)[event[pair]])
+    return np.bincount(pair[within], minlength=len(event)) > 0
+
+
+def _within_reach(
+    run: FieldRun, group_of: Numbers, group: Numbers, subscriber: Numbers, since: Numbers, until: Numbers
+) -> NDArray[np.bool_]:
+    """Whether a contact of the subscriber with a sensor of the group touches the time from `since` to `until`."""
+    world, contacts = run.world, contacts_of(run)
+    span = run.scenario.duration_s + 2  # no contact, and so no key below, reaches into the next one's numbers
+    key = (group_of[contacts.sensor].astype(np.int64) * len(world.low) + contacts.subscriber) * span
+    order = np.argsort(key + contacts.start_s, kind="stable")
+    begin = (key + contacts.start_s)[order]
+    last_end = np.maximum.accumulate((key + contacts.end_s)[order]) if len(order) else begin
+    wanted = (group.astype(np.int64) * len(world.low) + subscriber) * span
+    place = np.searchsorted(begin, wanted + np.minimum(until, span - 1), side="left") - 1
+    found: NDArray[np.bool_] = (place >= 0) & (len(order) > 0)
+    found[found] = last_end[place[found]] > (wanted + since)[found]
+    return found

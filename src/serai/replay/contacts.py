@@ -1,0 +1,155 @@
+"""A run of an opportunistic network, as its page gets it. Times are whole milliseconds there, in the log's order."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from serai.opportunistic.engine.state import DROPS
+from serai.opportunistic.log import OpportunisticRun
+from serai.opportunistic.metrics import delivered_pairs, wanted_pairs
+from serai.opportunistic.tables import OUTCOMES
+from serai.replay.layout import SIDE_M, lay_out
+from serai.replay.sheet import Numbers, Sheet, in_bits, links_of
+
+STORED, REFUSED, MOVED = 4, 8, 16
+_RISING: Final = (
+    "rowMs",
+    "dropMs",
+    "bornMs",
+    "gotMs",
+    "contactMs",
+    "trackMs",
+    "event",
+    "dropEvent",
+    "gotEvent",
+    "link",
+)
+_MOST_CHANNELS: Final = 4  # of a node, in words
+
+
+def contacts_sheet(run: OpportunisticRun) -> Sheet:
+    """The head and the columns of a run with a full log."""
+    places, head = _places(run)
+    columns = places | _contacts(run) | _log(run) | _events(run) | _deliveries(run)
+    return Sheet(_head(run) | head, columns, _RISING)
+
+
+def _ms(time_s: Numbers) -> Numbers:
+    whole: Numbers = np.rint(time_s * 1000).astype(np.int64)
+    return whole
+
+
+def _head(run: OpportunisticRun) -> dict[str, Any]:
+    capacity = run.scenario.nodes.store_bytes
+    return {
+        "end": float(run.scenario.duration_s),
+        "names": list(run.names),
+        "asks": _asks(run),
+        "capacity": capacity if capacity < 1 << 50 else None,
+        "range": run.scenario.radio.range_m if run.tracks is not None else None,
+        "channels": list(run.published.channels),
+        "outcomes": list(OUTCOMES),
+        "reasons": list(DROPS),
+    }
+
+
+def _asks(run: OpportunisticRun) -> list[str]:
+    """What each node asks for, in words."""
+    given, channels = run.world.subscriptions, run.published.channels
+    words = []
+    for node in range(run.world.nodes):
+        if len(run.wanted.where) and node in run.wanted.sinks:
+            words.append(run.wanted.where[int(np.searchsorted(run.wanted.sinks, node))])
+            continue
+        asked = [channels[channel] for channel in np.unique(given.channel[given.node == node])]
+        more = len(asked) - _MOST_CHANNELS
+        words.append(", ".join(asked[:_MOST_CHANNELS]) + (f" and {more} more" if more > 0 else ""))
+    return words
+
+
+def _places(run: OpportunisticRun) -> tuple[dict[str, Numbers], dict[str, Any]]:
+    """Where nodes are: their tracks, or, of a list of contacts, places that show who meets whom."""
+    if run.tracks is None:
+        x, y = lay_out(run.world.nodes, run.world.contacts.a, run.world.contacts.b)
+        return {"x": x.astype(np.float32), "y": y.astype(np.float32)}, {
+            "width": SIDE_M,
+            "height": SIDE_M,
+            "laidOut": True,
+        }
+    tracks = run.tracks
+    known = np.isfinite(tracks.x_m)
+    left, low = float(tracks.x_m[known].min()), float(tracks.y_m[known].min())
+    right, high = float(tracks.x_m[known].max()), float(tracks.y_m[known].max())
+    if run.scenario.contacts.source == "movement":
+        left, low, right, high = 0.0, 0.0, run.scenario.movement.width_m, run.scenario.movement.height_m
+    columns = {
+        "trackNode": np.repeat(np.arange(run.world.nodes), np.diff(tracks.start)),
+        "trackMs": _ms(np.maximum(tracks.time_s, 0.0)),
+        "trackX": (tracks.x_m - left).astype(np.float32),
+        "trackY": (tracks.y_m - low).astype(np.float32),
+    }
+    return columns, {"width": max(right - left, 1.0), "height": max(high - low, 1.0), "laidOut": False}
+
+
+def _contacts(run: OpportunisticRun) -> dict[str, Numbers]:
+    contacts = run.world.contacts
+    up, down = _ms(contacts.up_s), _ms(np.minimum(contacts.down_s, run.scenario.duration_s))
+    return {"contactA": contacts.a, "contactB": contacts.b, "contactMs": up, "contactLength": np.maximum(down - up, 0)}
+
+
+def _log(run: OpportunisticRun) -> dict[str, Numbers]:
+    rows, drops = run.outcome.transfer_log, run.outcome.drop_log
+    links = links_of(rows.sender, rows.receiver, run.world.nodes)
+    end = _ms(rows.end_s)
+    return {
+        "rowMs": end,
+        "rowLength": end - _ms(rows.start_s),
+        "linkFrom": links.source,
+        "linkTo": links.target,
+        "link": links.of_row,
+        "event": rows.bundle,
+        "flags": STORED * rows.stored + REFUSED * (rows.outcome > 0) + MOVED * rows.moved,
+        "outcome": rows.outcome,
+        "dropMs": _ms(drops.time_s),
+        "dropNode": drops.node,
+        "dropEvent": drops.bundle,
+        "dropWhy": drops.reason,
+        "dropHeld": drops.held,
+    }
+
+
+def _events(run: OpportunisticRun) -> dict[str, Numbers]:
+    bundles, wanted = run.world.bundles, wanted_pairs(run)
+    wants = np.zeros((len(bundles.source), run.world.nodes), np.bool_)
+    wants[wanted.bundle, wanted.node] = True
+    return {
+        "bornMs": _ms(bundles.created_s),
+        "birthNode": bundles.source,
+        "size": bundles.size_bytes,
+        "channel": bundles.channel,
+        "lifetime": bundles.lifetime_s,
+        "wants": in_bits(wants),
+    }
+
+
+def _deliveries(run: OpportunisticRun) -> dict[str, Numbers]:
+    """Every delivery, and the transfer that brought it; one that was carried for others before has none (0)."""
+    got, rows = delivered_pairs(run), run.outcome.transfer_log
+    time_s = run.world.bundles.created_s[got.bundle] + got.delay_s
+    came = np.flatnonzero(rows.outcome == 0)
+    key = rows.bundle[came].astype(np.int64) * run.world.nodes + rows.receiver[came]
+    order = np.argsort(key, kind="stable")
+    wanted = got.bundle.astype(np.int64) * run.world.nodes + got.node
+    place = np.searchsorted(key[order], wanted)
+    row = came[order][np.minimum(place, len(order) - 1)] if len(order) else np.zeros(len(wanted), np.int64)
+    brought = (
+        (place < len(order)) & (_ms(rows.end_s[row]) == _ms(time_s)) if len(order) else np.zeros(len(wanted), bool)
+    )
+    return {
+        "gotMs": _ms(time_s),
+        "gotEvent": got.bundle,
+        "gotNode": got.node,
+        "gotRow": np.where(brought, row + 1, 0),
+    }

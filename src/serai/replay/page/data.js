@@ -1,0 +1,76 @@
+/* Columns out of the page: base64 -> deflate-raw -> byte planes -> typed arrays. `serai.replay.pack` is the other end. */
+const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+
+export async function unpack(rows, text) {
+  const raw = atob(text), packed = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const columns = {};
+  let at = 0;
+  for (const [name, type, length, differences] of rows) {
+    const size = +type[1], bytes = new Uint8Array(length * size);
+    for (let b = 0; b < size; b++, at += length) {
+      for (let i = 0; i < length; i++) bytes[i * size + b] = planes[at + i];
+    }
+    const values = new ARRAYS[type](bytes.buffer);
+    columns[name] = differences ? added(values) : values;
+  }
+  return columns;
+}
+
+function added(steps) {
+  const values = new Uint32Array(steps.length);
+  for (let i = 0, sum = 0; i < steps.length; i++) values[i] = sum += (steps[i] >>> 1) ^ -(steps[i] & 1);
+  return values;
+}
+
+/* How many of the ascending numbers are below v, or up to v. */
+export function below(sorted, v, from = 0, to = sorted.length) {
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (sorted[middle] < v) from = middle + 1; else to = middle;
+  }
+  return from;
+}
+
+export function upTo(sorted, v, from = 0, to = sorted.length) {
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (sorted[middle] <= v) from = middle + 1; else to = middle;
+  }
+  return from;
+}
+
+/* Rows by a number that each of them has: rows[start[k]] .. rows[start[k + 1] - 1] are those of k, in their order. */
+export function grouped(keys, count) {
+  const start = new Uint32Array(count + 1), rows = new Uint32Array(keys.length);
+  for (let i = 0; i < keys.length; i++) start[keys[i] + 1]++;
+  for (let k = 0; k < count; k++) start[k + 1] += start[k];
+  const next = start.slice();
+  for (let i = 0; i < keys.length; i++) rows[next[keys[i]]++] = i;
+  return { start, rows, of: (k) => rows.subarray(start[k], start[k + 1]) };
+}
+
+/* The second of each row, from how many rows there are in each second. */
+export function seconds(counts) {
+  let rows = 0;
+  for (const n of counts) rows += n;
+  const times = new Uint32Array(rows);
+  for (let s = 0, r = 0; s < counts.length; s++) for (let end = r + counts[s]; r < end; r++) times[r] = s;
+  return times;
+}
+
+export const clock = (s) => {
+  s = Math.max(0, Math.floor(s));
+  const two = (v) => String(v).padStart(2, "0");
+  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
+};
+export const num = (v) => v.toLocaleString("en-US");
+export const span = (s) => {
+  if (s < 90) return `${Math.round(s)} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  return s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${(s / 86400).toFixed(1)} days`;
+};
+export const bytes = (v) => (v < 1e4 ? `${num(Math.round(v))} B` : v < 1e7 ? `${num(Math.round(v / 1e3))} kB` : `${(v / 1e6).toFixed(1)} MB`);
+export const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
