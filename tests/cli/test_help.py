@@ -16,7 +16,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report", "replay"),
         *("Plan and prepare:", "plan", "scenario"),
         *("Data pipeline:", "match", "stream", "collect"),
-        *("Live nodes:", "node"),
+        *("Live nodes:", "emulate", "node"),
         *("Housekeeping:", "protocols", "doctor", "version", "help"),
     ]
 
@@ -31,6 +31,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "paper --help",
         "report --help",
         "replay --help",
+        "emulate --help",
         "scenario --help",
         "scenario list --help",
         "scenario show --help",

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from serai import __version__
+from serai.cli.emulate import emulate
 from serai.cli.housekeeping import doctor, protocols, show_help, version
 from serai.cli.node import nodes
 from serai.cli.options import HOUSEKEEPING, LIVE, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
@@ -51,6 +52,7 @@ _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report, replay),
     PLAN: (plan,),
     PIPELINE: (match, stream, collect),
+    LIVE: (emulate,),
     HOUSEKEEPING: (protocols, doctor, version),
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN | {"add_completion": True})

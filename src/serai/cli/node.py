@@ -124,3 +124,20 @@ def node_run(
     except CannotRun as error:
         print(error, file=sys.stderr)
         raise typer.Exit(3) from None
+
+
+@nodes.command("log")
+def node_log(
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of nodes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Make a run folder of what nodes have logged."""
+    from serai.node.log import write_recorded
+
+    run = write_recorded(stores, out)
+    if as_json:
+        print_json({"run": str(out), "nodes": len(run.names), "counts": run.counts()})
+    else:
+        print(f"{', '.join(run.in_numbers())}: written to {out}")
+        print(f"See it with: serai report {out}")

@@ -79,13 +79,17 @@ def run(
     if full_log and out is None:
         raise BadInput("--full-log: the transfer log is written to the run's folder; name one with --out DIR")
     from serai.kinds import kind_of
-    from serai.lab import load_scenario, measure, simulate, write_run
-    from serai.log.folder import check_out
+    from serai.lab import load_scenario, measure, simulate, simulate_again, write_run
+    from serai.log.folder import RUN_FILE, check_out
 
     if out is not None:
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
-    loaded = load_scenario(scenario, overrides=changes, protocol=protocol, like=like)
+    is_run = (Path(scenario) / RUN_FILE).is_file()
+    if is_run and like is not None:
+        raise BadInput(f"--like {like}: {scenario} is a run, which has its settings; name a scenario")
+    recorded = simulate_again(scenario, protocol, changes, seed, full_log=full_log) if is_run else None
+    loaded = recorded.scenario if recorded else load_scenario(scenario, changes, protocol, like)
     kind = kind_of(loaded)
     how = {"full_log": full_log, "until_death": until_death}
     asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}
@@ -94,7 +98,7 @@ def run(
         asked["full_log"] = True  # for the times in buffers
     _check_options(kind, asked)
     with shown_share():
-        result = simulate(loaded, None, seed, **{name: True for name in asked if name in how})
+        result = recorded or simulate(loaded, None, seed, **{name: True for name in asked if name in how})
     metrics = measure(result, **{name: True for name in asked if name not in how})
     if out is not None:
         write_run(result, out)

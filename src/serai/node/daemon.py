@@ -70,6 +70,7 @@ class Daemon:
         self.clients = Clients(self.node, _mqtt_settings(config), self._load)
         self.clients.restore(self.store.inbound(), self.now_s())
         self.mqtt = MqttServer(self.clients, self.writer.perform, self.now_s, self._told)
+        self.writer.perform(self.node.started(self.now_s()))
 
     def now_s(self) -> float:
         """The node's time."""
