@@ -33,7 +33,8 @@ class FromKernels:
         self.nodes = story.nodes
         roots = np.array(story.roots, np.int32)
         groups = settings.layers(len(roots))
-        self.layers = list(plant(self.graph(), roots, groups, self.parameters.routing, self.parameters.bits))
+        routing, bits = self.parameters.routing, self.parameters.bits
+        self.layers = list(plant(self.graph(), roots, groups, routing, bits, settings.zones == "subtree"))
         self.asks: list[Ask] = []
         self.withdrawn: set[int] = set()
         self.subqueries: Subqueries | None = None

@@ -313,6 +313,11 @@ def test_each_tree_of_the_baseline_spans_every_node() -> None:
     assert [broker.membership.own_tree() for broker in bus.brokers.values()] == [0, 1, 0]
 
 
+def test_a_broker_cannot_share_out_zones_by_subtree() -> None:
+    with pytest.raises(BadInput, match='zones = "subtree": a broker gives keys as children come'):
+        Broker(0, configuration(zones="subtree"))
+
+
 def test_a_node_needs_nothing_of_the_laboratory() -> None:
     loaded = modules_after("import serai.overlay.broker, serai.overlay.pub2sub")
     assert loaded.isdisjoint({"numba", "numpy", "pyarrow", "pyspark", "scipy"})

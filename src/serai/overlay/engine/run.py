@@ -124,7 +124,8 @@ def simulate(network: Network, settings: OverlaySettings, full_log: bool = False
     """Everything that happens in a network under the settings of a protocol; with a full log, hop by hop."""
     tables = _tables(network, settings)
     groups = settings.layers(len(network.roots))
-    layers = plant(network.graph, network.roots, groups, tables.parameters.routing, tables.parameters.bits)
+    routing, bits = tables.parameters.routing, tables.parameters.bits
+    layers = plant(network.graph, network.roots, groups, routing, bits, settings.zones == "subtree")
     subqueries = _placed(tables, layers, np.ones(len(network.names), np.bool_))
     load = _no_load(len(network.names))
     everyone = np.ones(len(network.names), np.bool_)
