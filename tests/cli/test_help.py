@@ -44,6 +44,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "node init --help",
         "node network --help",
         "node enrol --help",
+        "node run --help",
         "protocols --help",
         "doctor --help",
         "protocols",

@@ -110,3 +110,31 @@ def test_bad_input_is_refused_and_nothing_is_written(
     assert all(word in answer.err for word in words), answer.err
     assert "Traceback" not in answer.err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_partitioned_in_and_out(serai: Run, spark: Any, tmp_path: Path) -> None:
+    for day, event, serial in ((1, 1, 2**63 + 1), (2, 2, 2**63 + 2)):
+        folder = tmp_path / "events" / f"day={day}"
+        folder.mkdir(parents=True)
+        rows = {
+            "event": [event],
+            "serial": pa.array([serial], pa.uint64()),
+            "alarm": [event == 2],
+            "温度": [1.0 * event],
+        }
+        pq.write_table(pa.table(rows), folder / "x.parquet")
+    texts = [f"serial = {2**63 + 1}", "day = 2 and alarm = true", "温度 > 0 or day in (1, 2)"]
+    write([{"subscription": number, "where": text} for number, text in enumerate(texts)], tmp_path / "s.parquet")
+    words = ("match", "--events", "events", "--subscriptions", "s.parquet", "--out")
+    answer = serai(*words, "pairs", "--partition-by", "day")
+    assert answer.code == 0, answer.err
+    table = pq.read_table(tmp_path / "pairs")
+    assert sorted(zip(*(table[name].to_pylist() for name in ("event", "subscription", "day")), strict=True)) == [
+        (1, 0, 1),
+        (1, 2, 1),
+        (2, 1, 2),
+        (2, 2, 2),
+    ]
+    assert sorted(path.name for path in (tmp_path / "pairs").iterdir()) == ["day=1", "day=2"]
+    refused = serai(*words, "more", "--partition-by", "dya")
+    assert (refused.code, "did you mean" in refused.err) == (2, True)

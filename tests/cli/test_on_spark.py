@@ -79,11 +79,16 @@ def test_sweep_says_how_far_it_is(serai: Run, spark: Any) -> None:
         ("sweep field --out out --master local[2] --remote sc://x", "not both"),
         ("sweep field --out here/file", "is a file, not a folder"),
         ("demo --out here", "holds no sweep"),
+        ("sweep dg --out s3a://bucket/x", "s3a://bucket/x: only folders of this machine"),
+        ("collect runs --out s3a://bucket/x", "s3a://bucket/x: only folders of this machine"),
+        ("stream --events here --subscriptions here/s.csv --out s3a://bucket/x", "only folders of this machine"),
+        ("match --events here/s.csv --subscriptions here/s.csv --out s3a://bucket/x", "only folders of this machine"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_starts(serai: Run, tmp_path: Path, words: str, said: str) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "file").write_text("")
+    (tmp_path / "here" / "s.csv").write_text("event,subscription,where\n1,1,a < 1\n")
     answer = serai(*words.split())
     assert answer.code == 2
     assert said in answer.err

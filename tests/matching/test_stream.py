@@ -16,10 +16,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import serai
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
+from serai.matching import job
 from serai.matching.match import match
 from serai.matching.seen import SeenIds
 from serai.matching.stream import BatchReport, finish, match_stream
+from serai.spark.places import alone_in
 
 STREAMER = """
 import os, signal, sys
@@ -176,11 +178,77 @@ def test_bad_options_are_refused(spark: SparkSession, tmp_path: Path, options: d
         streamed(spark, tmp_path, **options)
 
 
-def test_an_empty_folder_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_folder_is_waited_at(spark: SparkSession, tmp_path: Path) -> None:
     ask(tmp_path / "asked.parquet", [])
     (tmp_path / "in").mkdir()
-    with pytest.raises(BadInput, match="put the first one there"):
-        streamed(spark, tmp_path)
+    assert streamed(spark, tmp_path) == []
+
+
+def test_no_file_is_lost_by_age_or_by_name_and_bad_ones_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    asked = {1: "temperature < 5", 2: "wind > 9"}  # nothing is known of wind at first
+    ask(tmp_path / "asked.parquet", [{"subscription": number, "where": text} for number, text in asked.items()])
+    inbox, out = tmp_path / "in", tmp_path / "out"
+    for name, when, event in (("new", 1_700_000_000, 1), ("old", 0, 2), ("future", 4_102_444_800, 3)):
+        arrive(inbox, name, [(event, 100, 1.0)])
+        os.utime(inbox / f"{name}.parquet", (when, when))
+    (first,) = streamed(spark, tmp_path, time="time_s")
+    assert (first.events, first.matched, first.quarantined) == (3, 3, 0)
+
+    arrive(inbox, "new", [(1, 100, 1.0), (4, 100, 1.0)])  # has grown, and comes again with an old time
+    os.utime(inbox / "new.parquet", (86_400, 86_400))
+    whole = (inbox / "new.parquet").read_bytes()
+    (inbox / "again.parquet").write_bytes(whole)
+    (inbox / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (inbox / "empty.parquet").touch()
+    (inbox / "text.parquet").write_text("event,temperature\n9,1\n")
+    (inbox / "site=north").mkdir()
+    tables = {
+        "other-ids": {"event": ["x"], "temperature": [1.0]},
+        "nameless": {"name": ["x"]},
+        "site=north/wind": {"event": [5], "wind": [10.0]},
+        "whole-degrees": {"event": [6], "temperature": [4]},
+        "too-hot": {"event": [7], "temperature": [2**60 + 1]},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), inbox / f"{name}.parquet")
+    (second,) = streamed(spark, tmp_path, time="time_s")
+    assert (second.events, second.matched, second.repeated, second.quarantined) == (4, 3, 1, 6)
+    assert pairs_in(out) == [(1, 1), (2, 1), (3, 1), (4, 1), (5, 2), (6, 1)]
+    rejects = [json.loads(line) for line in (out / "rejects/batch=00000001.jsonl").read_text().splitlines()]
+    reasons = {row["id"].removesuffix(".parquet"): row["reason"] for row in rejects}
+    assert sorted(reasons) == ["cut", "empty", "nameless", "other-ids", "text", "too-hot"]
+    assert "not a Parquet file" in reasons["cut"]
+    assert reasons["empty"] == "an empty file"
+    assert "the column event is string here, and int64 in other files" in reasons["other-ids"]
+    assert len(list((out / "quarantine").iterdir())) == 6
+    assert list((out / "landed").iterdir()) == []
+    assert streamed(spark, tmp_path, time="time_s") == []
+    assert pq.read_schema(out / "columns.parquet").names == ["event", "time_s", "temperature", "wind", "site"]
+
+    ask(tmp_path / "asked.parquet", [{"subscription": 2, "where": "site = 'south'"}])  # a column in names of folders
+    (inbox / "site=south").mkdir()
+    pq.write_table(pa.table({"event": [8]}), inbox / "site=south" / "x.parquet")
+    (third,) = streamed(spark, tmp_path, time="time_s")
+    assert (third.matched, third.rejected_subscriptions) == (1, 0)
+
+
+def test_two_streams_do_not_work_in_one_folder(spark: SparkSession, tmp_path: Path) -> None:
+    ask(tmp_path / "asked.parquet", [])
+    arrive(tmp_path / "in", "1", [(1, 10, 1.0)])
+    (tmp_path / "out").mkdir()
+    with alone_in(tmp_path / "out"), pytest.raises(CannotRun, match="another serai is at work"):
+        streamed(spark, tmp_path, time="time_s")
+    assert list((tmp_path / "out").iterdir()) == []
+    assert len(streamed(spark, tmp_path, time="time_s")) == 1
+
+
+def test_pairs_are_sorted_in_runs_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "SORTED_AT_ONCE", 5)
+    schema = pa.schema([("event", pa.int64()), ("subscription", pa.int64())])
+    tables = [pa.table({"event": [1, 2, 3], "subscription": [9 - k, 5, 1]}, schema) for k in range(5)]
+    runs = list(job._sorted_runs(tables, schema))
+    assert [run["subscription"].to_pylist() for run in runs] == [[1, 1, 5, 5, 8, 9], [1, 1, 5, 5, 6, 7], [1, 5, 5]]
+    assert [len(run) for run in job._sorted_runs([], schema)] == [0]
 
 
 def test_ids_seen_before_are_known() -> None:

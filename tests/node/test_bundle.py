@@ -226,6 +226,16 @@ def test_too_many_hops_no_time_and_numbers_of_ours_are_refused() -> None:
         envelope.open(encode_bundle(strange))
 
 
+def test_lengths_that_are_not_said_do_not_lead_astray() -> None:
+    """A foreign node may write an endpoint in chunks; the blocks of the path still go behind the primary block."""
+    plain = encode_bundle(Bundle(Primary("dtn://c/x", "dtn://a/", 1, 2, 1000, crc=NO_CRC), (Block(1, 1, b"hello"),)))
+    chunked = plain.replace(b"\x65//c/x", b"\x7f\x62//\x63c/x\xff")
+    assert chunked != plain
+    kept = Envelope("dtn://b/", "net").open(onward(chunked, "dtn://a/", 5, 1)).data
+    assert kept == chunked
+    assert decode_bundle(onward(kept, "dtn://b/", 6, 2)).primary == decode_bundle(plain).primary
+
+
 @pytest.mark.parametrize(("size", "parts"), [(0, 1), (256 << 10, 1), ((256 << 10) + 1, 2), (1 << 20, 4)])
 def test_long_messages_go_in_parts(size: int, parts: int) -> None:
     message = Message("t", random.Random(1).randbytes(size), qos=1)

@@ -53,9 +53,7 @@ def test_a_configuration() -> None:
     config = parse_config(RIGHT, "node.toml", Path("here"))
     assert (config.name, config.links.keepalive, config.store.bytes) == ("boat", 60, 100_000_000)
     assert split_address(config.links.listen or "") == ("::1", 4557)
-    assert [(one.address, one.name, one.protocol) for one in config.neighbours] == [
-        ("pier.example:4556", "pier", "tcpcl")
-    ]
+    assert [(one.address, one.name) for one in config.neighbours] == [("pier.example:4556", "pier")]
     assert config.file("node.db") == Path("here/node.db")
     assert config.network_key() == b""
 

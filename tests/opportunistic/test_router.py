@@ -17,6 +17,12 @@ OLDEST = dpsp.Settings(priorities=("long-delay",), order="oldest")
 class Patterns:
     """Interests that are patterns of channels, or, with `>`, ask for a size."""
 
+    def plain(self, bundle: Bundle) -> Any:
+        return bundle.channel
+
+    def is_plain(self, interest: Any) -> bool:
+        return "*" not in interest and ">" not in interest
+
     def matches(self, interest: Any, bundle: Bundle) -> bool:
         if interest.startswith(">"):
             return bundle.size_bytes > int(interest[1:])
@@ -123,14 +129,17 @@ def test_interests_that_match_spread_and_decide() -> None:
     one, other = router("a", **patterns), router("b", **patterns)
     other.subscribe(1, "room/*", 0.0)
     other.subscribe(2, ">500", 0.0)
+    other.subscribe(3, "exact", 0.0)
     meet(one, other)
-    for number, (channel, size) in enumerate([("room/1", 10), ("hall/1", 10), ("hall/1", 501), ("room/2", 600)]):
+    for number, (channel, size) in enumerate(
+        [("room/1", 10), ("hall/1", 10), ("hall/1", 501), ("room/2", 600), ("exact", 1)]
+    ):
         one.publish(bundle(number, channel=channel, size=size), 40.0)
     offered = []
     while message := one.next_bundle("b", 50.0):
         offered.append(message.bundle.key[0])
         assert other.receive_data("a", message, 51.0).delivered
-    assert offered == [0, 2, 3]
+    assert offered == [0, 2, 3, 4]
 
 
 def test_a_changed_interest_is_announced_at_once() -> None:

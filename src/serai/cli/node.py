@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Annotated
 import typer
 
 from serai.cli.options import PLAIN, AsJson, print_json
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 
 nodes = typer.Typer(**PLAIN)
 
@@ -92,3 +94,33 @@ def _keys() -> tuple[Callable[..., None], Callable[..., str]]:
             raise
         raise BadInput("making keys needs the package cryptography: pip install 'serai[keys]'") from None
     return make_network, enrol
+
+
+@nodes.command("run")
+def node_run(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="node.toml, or its folder.", show_default=False)],
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say more of what happens.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a node until it is told to stop (Ctrl-C, SIGTERM)."""
+    import logging
+
+    from serai.node.config import read_config
+    from serai.node.daemon import Ports, run, serve
+
+    settings = read_config(config)
+    logging.basicConfig(format="%(message)s", level=logging.DEBUG if verbose else logging.INFO)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+    def ready(ports: Ports) -> None:
+        if as_json:
+            print(json.dumps({"node": settings.name, "network": settings.network.name, "ports": ports}), flush=True)
+        else:
+            doors = ", ".join(f"{name} {port}" for name, port in ports.items() if port is not None)
+            print(f"node {settings.name} of the network {settings.network.name} is up; ports: {doors}", flush=True)
+
+    try:
+        run(serve(settings, ready))
+    except CannotRun as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(3) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +24,7 @@ Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of even
 def match(
     events: Annotated[str, typer.Option(metavar="PATH", help="Table with the column event, and attributes.")],
     subscriptions: SubscriptionsPath,
-    out: Annotated[Path, typer.Option(metavar="PATH", help="The answer: event and subscription of every match.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="The answer: event and subscription of every match.")],
     mode: Annotated[str, typer.Option(metavar="M", help="pairs, counts, any or first.")] = "pairs",
     first: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="With --mode first: events per subscription.")
@@ -34,7 +34,10 @@ def match(
     engine: Annotated[str, typer.Option(metavar="E", help="auto, index or keys.")] = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Stop if any row cannot be used.")] = False,
     rejects: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows that cannot be used go here.", show_default=False)
+        str | None, typer.Option(metavar="FILE", help="Rows that cannot be used go here.", show_default=False)
+    ] = None,
+    partition_by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A folder for each value: subscription, or of events.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why this engine was chosen.")] = False,
     master: Master = None,
@@ -63,6 +66,7 @@ def match(
             engine=engine,  # type: ignore[arg-type]
             strict=strict,
             rejects=rejects,
+            partition_by=partition_by,
             on_step=on_step,
         )
     if as_json:
@@ -74,7 +78,7 @@ def match(
 def stream(
     events: Annotated[str, typer.Option(metavar="DIR", help="Folder in which files of events arrive.")],
     subscriptions: SubscriptionsPath,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Pairs, batch by batch; go on with what is there.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Pairs, batch by batch; go on with what is there.")],
     time: Time = None,
     lateness: Annotated[
         str | None, typer.Option(metavar="T", help='How late events may come, such as "10 min"; needs --time.')
@@ -85,13 +89,17 @@ def stream(
     as_json: AsJson = False,
 ) -> None:
     """Match events as they arrive, until stopped."""
+    from serai.core.stopping import resumable
     from serai.matching.stream import BatchReport, finish, match_stream
     from serai.matching.tables import check_there
+    from serai.spark.places import local_path
     from serai.spark.session import spark_session
 
     check_there(subscriptions)
-    lateness_s = None if lateness is None else _seconds("--lateness", lateness)
-    poll_s = _seconds("--poll", poll)
+    for path in (events, subscriptions, out):
+        local_path(path)
+    lateness_s = None if lateness is None else seconds_of("--lateness", lateness)
+    poll_s = seconds_of("--poll", poll)
     batches: list[BatchReport] = []
 
     def on_batch(report: BatchReport) -> None:
@@ -99,21 +107,22 @@ def stream(
         print(_batch_as_text(report), file=sys.stderr if as_json else sys.stdout, flush=True)
 
     print("starting Spark ...", file=sys.stderr, flush=True)
-    spark = spark_session(master)
-    query = match_stream(
-        spark, events, subscriptions, out, time=time, lateness_s=lateness_s, poll_s=poll_s, once=once, on_batch=on_batch
-    )
-    try:
-        finish(query)
-    finally:
-        query.stop()
-        if as_json:
-            counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs")
-            sums = {name: sum(getattr(report, name) for report in batches) for name in counts}
-            print_json({"batches": len(batches)} | sums | {"out": str(out)})
+    with resumable("give the same command again to go on"):
+        spark = spark_session(master)
+        begin = partial(match_stream, spark, events, subscriptions, out, time=time, lateness_s=lateness_s)
+        query = begin(poll_s=poll_s, once=once, on_batch=on_batch)
+        try:
+            finish(query)
+        finally:
+            query.stop()
+            if as_json:
+                counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs", "quarantined")
+                sums = {name: sum(getattr(report, name) for report in batches) for name in counts}
+                print_json({"batches": len(batches)} | sums | {"out": str(out)})
 
 
-def _seconds(option: str, written: str) -> float:
+def seconds_of(option: str, written: str) -> float:
+    """How many seconds an option says."""
     from serai.core.units import TIME, parse_quantity
 
     try:
@@ -124,6 +133,7 @@ def _seconds(option: str, written: str) -> float:
 
 def _batch_as_text(report: Any) -> str:
     late = "" if report.latency_s is None else f", {report.latency_s:.1f} s after the oldest arrived"
+    late += f"; {report.quarantined:,} files in quarantine" if report.quarantined else ""
     return (
         f"batch {report.batch}: {report.events:,} events ({report.repeated:,} repeated, {report.late:,} late,"
         f" {report.rejected:,} rejected), {report.pairs:,} pairs, {report.events / max(report.seconds, 1e-9):,.0f}"
@@ -132,8 +142,8 @@ def _batch_as_text(report: Any) -> str:
 
 
 def collect(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs.", show_default=False)],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Events, pairs and the report, as Parquet tables.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder of runs.", show_default=False)],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Events, pairs and the report, as Parquet tables.")],
     master: Master = None,
     remote: Remote = None,
     as_json: AsJson = False,

@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 60
 
 def sweep(
     scenario: ScenarioName,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The sweep's folder; an unfinished one is resumed.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="The sweep's folder; an unfinished one is resumed.")],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V,V", help="A setting and its values: 2,5,10 or 1..11 or 40..140:20."),
@@ -44,6 +44,7 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario over settings, protocols and seeds, on Spark."""
+    from serai.core.stopping import resumable
     from serai.sweeping.plan import plan_sweep
     from serai.sweeping.run import check_keep, run_sweep
     from serai.sweeping.stopping import parse_until
@@ -56,11 +57,11 @@ def sweep(
     Store(out).check(plan)
     if not as_json:
         print(f"serai sweep  {sweep_line(plan)}\n", flush=True)
-    with session(master, remote) as spark:
+    with resumable("give the same command again to go on"), session(master, remote) as spark:
         with shown_progress() as progress:
             done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
         estimates = done.estimates  # asks Spark, so while there is a session
-        page = _report(out, spark) if report else None
+        page = _report(Store(out).folder, spark) if report else None
     if as_json:
         print_json(_as_json(done.plan, estimates, out, page))
     else:
@@ -75,7 +76,7 @@ def _report(folder: Path, spark: Any) -> Path:
     return page
 
 
-def _as_json(plan: Any, estimates: Any, folder: Path, page: Path | None) -> dict[str, Any]:
+def _as_json(plan: Any, estimates: Any, folder: str, page: Path | None) -> dict[str, Any]:
     """The whole answer: every metric of every cell."""
     return {
         "folder": str(folder),

@@ -26,6 +26,8 @@ _GRACE_S: Final = 1.2
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 _unfinished: set[Path] = set()
+_hints: list[str] = []
+_own_stderr: list[int] = []  # where ours goes while that of others is passed on
 _watching = threading.Event()
 _asked = threading.Event()
 _said = threading.Event()
@@ -56,17 +58,17 @@ def say_stopped() -> None:
             return
         _said.set()
         with suppress(OSError, ValueError):
-            print(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}serai: stopped", file=sys.stderr, flush=True)
+            if _own_stderr:
+                os.dup2(_own_stderr[-1], 2)
+            last = "; ".join(["serai: stopped", *_hints[-1:]])
+            print(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}{last}", file=sys.stderr, flush=True)
         if not _watching.is_set():
             return
         _asked.set()
         if not os.environ.get("SERAI_DEBUG"):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        # A JVM that is only just starting would complain of our going, and stay. One that runs has put its own handler
-        # in place of ours: it ends its jobs, and goes when we do.
-        for child in _children() if signal.getsignal(signal.SIGINT) is _interrupt else ():
-            with suppress(OSError):
-                os.kill(child, signal.SIGTERM)
+        # A JVM that is only just starting would stay, and one that runs would go on with its jobs for a while.
+        _send(signal.SIGTERM)
 
 
 @contextmanager
@@ -79,14 +81,61 @@ def removed_if_stopped(folder: Path) -> Iterator[None]:
         _unfinished.discard(folder)
 
 
-def _children() -> list[int]:
-    """The processes that this one has started; none where the system does not tell."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/stat"):
+@contextmanager
+def resumable(hint: str) -> Iterator[None]:
+    """While something is done that can be gone on with: the last line of a program that is stopped says how."""
+    _hints.append(hint)
+    try:
+        yield
+    finally:
+        _hints.remove(hint)
+
+
+@contextmanager
+def passed_on_stderr() -> Iterator[None]:
+    """What is started now writes its complaints to us; we pass them on, but for those about our being stopped."""
+    if os.environ.get("SERAI_DEBUG") or not _watching.is_set():  # in a notebook they go where they went
+        yield
+        return
+    sys.stderr.flush()
+    heard, told = os.pipe()
+    ours = os.dup(2)
+    _own_stderr.append(ours)
+    os.dup2(told, 2)
+    os.close(told)
+    threading.Thread(target=_pass_on, args=(heard, ours), name="stderr", daemon=True).start()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        _own_stderr.remove(ours)
+        if not _said.is_set():
+            os.dup2(ours, 2)
+
+
+def _pass_on(heard: int, ours: int) -> None:
+    while said := os.read(heard, 1 << 16):
+        if not _said.is_set():
+            os.write(ours, said)
+
+
+def _children(process: int) -> list[int]:
+    """The processes that any thread of this one has started."""
+    found: list[int] = []
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
-            parent = process.read_text(errors="replace").rpartition(")")[2].split()[1]
-            found += [int(process.parent.name)] if int(parent) == os.getpid() else []
+            found += map(int, listed.read_text().split())
     return found
+
+
+def _send(number: int) -> None:
+    """Send a signal to all that this process has started, and what they have started, where the system tells."""
+    waiting = _children(os.getpid())
+    while waiting:
+        child = waiting.pop()
+        waiting += _children(child)
+        with suppress(OSError):
+            os.kill(child, number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -101,6 +150,7 @@ def _wait_for_ctrl_c(heard: int) -> None:
     _asked.set()
     say_stopped()
     time.sleep(_GRACE_S)
+    _send(signal.SIGKILL)
     for folder in list(_unfinished):
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(STOPPED)

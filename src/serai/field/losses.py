@@ -63,7 +63,7 @@ def losses_of(run: FieldRun) -> Losses | None:
     return Losses(event, subscriber, why, node, time_s)
 
 
-def count_losses(run: FieldRun) -> dict[str, float]:
+def count_losses(run: FieldRun) -> dict[str, Any]:
     """How many pairs were lost for each reason; NaN without a full log."""
     found = losses_of(run)
     counts = [math.nan] * len(LOST) if found is None else np.bincount(found.why, minlength=len(LOST)).tolist()

@@ -17,6 +17,7 @@ from serai.core.energy import Radio, distance, receive_pj, transmit_pj
 from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
+from serai.field.losses import count_losses
 from serai.field.protocols import PROTOCOLS
 from serai.field.visits import Visits
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
@@ -80,6 +81,16 @@ class FieldMetrics(TimedMetrics):
     drops_stranded: int = metric(
         better=-1, says="Copies dropped because the subscriber they were for had left.", chapter="drops"
     )
+    lost_never_met: float = metric(better=-1, says="Lost pairs whose subscriber was never within reach of the event.")
+    lost_not_sent: float = metric(better=-1, says="Lost pairs that met, but nothing was sent.")
+    lost_stranded: float = metric(
+        better=-1, says="Lost pairs whose last copy was stranded on its way to the subscriber."
+    )
+    lost_expired: float = metric(
+        better=-1, says="Lost pairs whose last copy grew too old on its way to the subscriber."
+    )
+    lost_full: float = metric(better=-1, says="Lost pairs whose last copy met a full queue.")
+    lost_dead: float = metric(better=-1, says="Lost pairs whose last copy was in a sensor that died.")
     fairness_communities: float = metric(
         better=+1,
         says="Jain's index of the communities' delivery ratios.",
@@ -132,6 +143,7 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         **delay_metrics(delivered.delay_s),
         **_lifetimes(run),
         **{f"drops_{reason}": ledger.drops.get(reason, 0) for reason in DROPS},
+        **count_losses(run),
         **(_upper_bounds(run) if upper_bound else _NO_BOUNDS),
     )
 

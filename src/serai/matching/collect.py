@@ -20,7 +20,10 @@ from serai.core.errors import BadInput
 from serai.log.folder import RUN_FILE
 from serai.matching import tables
 from serai.matching.match import match
+from serai.spark.failures import said_plainly
+from serai.spark.places import local_path
 from serai.spark.sources import register_sources, runs_in
+from serai.spark.workers import cores_of
 
 _READ = ("events", "subscriptions", "deliveries")
 _MARK = "collect.json"
@@ -46,17 +49,18 @@ class Collected:
 
 def collect(spark: SparkSession, folder: str | Path, out: str | Path) -> Collected:
     """Collect the runs in a folder into the tables events, pairs and report; done again it changes nothing."""
-    place = Path(out).absolute()
-    signature = _signature(Path(folder))
+    place, folder = local_path(out).absolute(), local_path(folder)
+    signature = _signature(folder)
     if (place / _MARK).is_file():
         before = json.loads((place / _MARK).read_text(encoding="utf-8"))
         if before["signature"] == signature:
             return Collected(**before["collected"] | {"changed": False})
     elif place.exists() and any(place.iterdir()):
         raise BadInput(f"{out}: the folder is not empty, and no collection; choose a new name, or remove it first")
-    with tables.aside(place) as aside:
+    with said_plainly(out), tables.aside(place) as aside:
+        cores_of(spark)  # refuses workers with other versions, before anything is done
         made = aside / "made"
-        collected = _collect(spark, Path(folder).absolute(), made)
+        collected = _collect(spark, folder.absolute(), made)
         text = json.dumps({"signature": signature, "collected": asdict(collected)}, indent=2) + "\n"
         (made / _MARK).write_text(text, encoding="utf-8")
         if place.exists():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -16,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from serai.core.conditions import Kind, kinds_by_use
 from serai.core.errors import BadInput, did_you_mean
 from serai.matching import tables
-from serai.matching.files import ParquetFiles, Piece, Rows, parquet_files, write_part
+from serai.matching.files import ASIDE, ParquetFiles, Piece, Rows, parquet_files, read_pieces, write_part
 from serai.matching.match import (
     MOST_ON_DRIVER,
     SHOWN,
@@ -24,13 +23,16 @@ from serai.matching.match import (
     Matching,
     MatchOptions,
     Task,
-    cores_of,
     match,
     prepare_match,
     refuse_rejected,
 )
 from serai.matching.worker import Matcher, Mode, Tally
+from serai.spark.failures import said_plainly
+from serai.spark.places import local_path
+from serai.spark.workers import cores_of
 
+SORTED_AT_ONCE = 1 << 22  # pairs: some 64 MB of numbers
 _TALLIES = pa.schema([(name, pa.int64()) for name in ("events", "matched", "rejected", "pairs")])
 
 
@@ -68,11 +70,15 @@ def match_files(
     engine: Engine = "auto",
     strict: bool = False,
     rejects: str | Path | None = None,
+    partition_by: str | None = None,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> MatchReport:
-    """Match the events of one table with the subscriptions of another, and write the answer to `out`."""
-    place = Path(out).absolute()
-    rejects_place = Path(rejects).absolute() if rejects else place.with_name(f"{place.name}.rejects.jsonl")
+    """Match the events of one table with the subscriptions of another, and write the answer to `out`.
+
+    `partition_by`: subscription, or a column of events; the answer then lies in a folder for each of its values.
+    """
+    place = local_path(out).absolute()
+    rejects_place = local_path(rejects).absolute() if rejects else place.with_name(f"{place.name}.rejects.jsonl")
     for new, old in ((place, events), (rejects_place, subscriptions)):
         tables.check_free(new)
         tables.check_there(old)
@@ -84,7 +90,10 @@ def match_files(
         "engine": engine,
         "strict": strict,
     }
-    with tables.aside(place) as folder:
+    if partition_by and (mode != "pairs" or tables.format_of(place, "parquet") != "parquet"):
+        raise BadInput("--partition-by: only pairs, written as Parquet files, can lie in a folder for each value")
+    with said_plainly(out), tables.aside(place) as folder:
+        cores_of(spark)  # refuses workers with other versions, before anything is done
         on_step("reading")
         asked = read_subscriptions(spark, subscriptions)
         given = read_events(spark, events, asked, folder)
@@ -102,7 +111,10 @@ def match_files(
         rejected_subscriptions = matching.bad + nameless_count
         if rejected_subscriptions or made.rejected:
             tables.write_one_file(bad.unionByName(given.bad), rejects_place, "json", folder)
-        tables.put(spark, made.answer, place, folder)
+        answer = made.answer
+        if partition_by:
+            answer = _partitioned(spark, made.answer, given.path, partition_by, folder)
+        tables.put(spark, answer, place, folder)
     return MatchReport(
         events=made.events,
         matched_events=made.matched,
@@ -142,12 +154,7 @@ def _at_hand(path: str | Path) -> pa.Table | None:
     files = parquet_files(path) if tables.format_of(path) == "parquet" else None
     if files is None or files.rows > MOST_ON_DRIVER:
         return None
-    table = pa.concat_tables([pq.ParquetFile(each).read() for each in files.paths])
-    plain = (
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    )
-    return pa.table(list(plain), names=table.column_names)
+    return pa.concat_tables([files.schema.empty_table(), *read_pieces(files.pieces, files.schema, MOST_ON_DRIVER)])
 
 
 def read_events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> Given:
@@ -219,6 +226,22 @@ def _made_by_workers(spark: SparkSession, matcher: Matcher, files: ParquetFiles,
     return _Made(answer, tally.pairs, tally.events + given.rejected, tally.matched, tally.rejected + given.rejected)
 
 
+def _partitioned(spark: SparkSession, answer: Path, events: str, column: str, folder: Path) -> Path:
+    """The pairs once more, in folders column=value, as Hive lays them out."""
+    pairs = spark.read.parquet(str(answer))
+    if column != "subscription":
+        known = tables.read_parquet(spark, events)
+        if column not in known.columns or column == "event":
+            raise BadInput(f'--partition-by: no column "{column}"; {did_you_mean(column, known.columns)}')
+        of_event = known.select("event", tables.quoted(column)).dropDuplicates(["event"])
+        pairs = pairs.join(of_event, "event", "left")
+    made = folder / "partitioned"
+    pairs.repartition(tables.quoted(column)).write.partitionBy(column).parquet(str(made))
+    for left in [made / "_SUCCESS", *made.rglob(".*.crc")]:
+        left.unlink(missing_ok=True)
+    return made
+
+
 def write_pairs(
     spark: SparkSession,
     matcher: Matcher,
@@ -230,18 +253,34 @@ def write_pairs(
 ) -> Tally:
     """Let the workers match the events of some files, but for rows `without`, and write one file per task.
 
-    `by_subscription`: each file is sorted, so that whoever asks for one subscription reads little.
+    `by_subscription`: each file is sorted, so that whoever asks for one subscription reads little; a task that finds
+    very many pairs writes several files.
     """
     tasks = files.tasks(cores_of(spark))
     schema = matcher.schema(files.schema.field("event").type)
-    write = _writing_task(matcher, tasks, schema, answer.absolute(), without, by_subscription)
+    write = _writing_task(matcher, files.schema, tasks, schema, answer.absolute(), without, by_subscription)
     tallies = spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(write, from_arrow_schema(_TALLIES))
     rows = tallies.collect()
+    for left in answer.glob(f"{ASIDE}*"):  # of a worker that was killed while it wrote
+        left.unlink()
+    return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
+
+
+def write_pairs_here(
+    matcher: Matcher, files: ParquetFiles, answer: Path, *, without: Mapping[Piece, Rows], by_subscription: bool = False
+) -> Tally:
+    """The same in this process, without Spark."""
+    tasks = files.tasks(1)
+    schema = matcher.schema(files.schema.field("event").type)
+    write = _writing_task(matcher, files.schema, tasks, schema, answer.absolute(), without, by_subscription)
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(tasks)))})
+    rows = [row for batch in write(iter([numbers])) for row in batch.to_pylist()]
     return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
 
 
 def _writing_task(
     matcher: Matcher,
+    files: pa.Schema,
     tasks: list[list[Piece]],
     schema: pa.Schema,
     answer: Path,
@@ -251,11 +290,25 @@ def _writing_task(
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             tally = Tally()
-            found: Iterable[pa.Table] = matcher.answer(matcher.read(tasks[number], without), tally)
-            found = (table.cast(schema) for table in found)
+            found = (table.cast(schema) for table in matcher.answer(matcher.read(tasks[number], files, without), tally))
             if by_subscription:
-                found = [pa.concat_tables([schema.empty_table(), *found]).sort_by("subscription")]
-            write_part(found, answer / f"part-{number:05}.parquet", schema)
+                for run, table in enumerate(_sorted_runs(found, schema)):
+                    write_part([table], answer / f"part-{number:05}-{run:04}.parquet", schema)
+            else:
+                write_part(found, answer / f"part-{number:05}.parquet", schema)
             yield pa.RecordBatch.from_pylist([asdict(tally)], schema=_TALLIES)
 
     return write
+
+
+def _sorted_runs(found: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The pairs by subscription, as many at a time as are sorted in little memory; one run at least."""
+    held, rows, runs = [schema.empty_table()], 0, 0
+    for table in found:
+        held.append(table)
+        rows += len(table)
+        if rows >= SORTED_AT_ONCE:
+            yield pa.concat_tables(held).sort_by("subscription")
+            held, rows, runs = [], 0, runs + 1
+    if rows or not runs:
+        yield pa.concat_tables(held).sort_by("subscription")

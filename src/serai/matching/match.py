@@ -7,7 +7,6 @@ events in Arrow batches, or reads Parquet files by itself. `keys`: rendezvous ke
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -37,9 +36,9 @@ from serai.matching.keys import (
     plan_keys,
 )
 from serai.matching.subscriptions import readings_of, rejected_rows
-from serai.matching.tables import quoted, read_parquet
+from serai.matching.tables import frame_of, quoted, read_parquet
 from serai.matching.worker import Matcher, Mode, in_batches
-from serai.spark.machine import usable_cores
+from serai.spark.workers import cores_of
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Reading = Callable[[pa.Table], Readings]
@@ -144,16 +143,16 @@ def prepare_match(
     if strict:
         refuse_rejected(rejected)
     plan = _choose(engine, readings, kinds, ids, files)
-    rejects = spark.createDataFrame(rejected)
+    rejects = frame_of(spark, rejected)
     counts = len(gathered), len(rejected)
     known = pa.table({"subscription": ids.filter(_read(readings))})
-    finish = partial(_finished, mode=mode, first=first, known=lambda: spark.createDataFrame(known))
+    finish = partial(_finished, mode=mode, first=first, known=lambda: frame_of(spark, known))
     if plan.asked is not None:
         matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
         found = _by_index(spark, matcher, frame, files)
         return Matching(finish(found), rejects, plan, subscriptions, *counts, matcher, files)
     table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
-    conditions = spark.createDataFrame(table)
+    conditions = frame_of(spark, table)
     named = {name: kinds[name] for name in readings.named}
     found = _by_keys(frame, conditions, named, plan, mode, order, len(readings.owner) > len(readings.reasons))
     return Matching(finish(found), rejects, plan, subscriptions, *counts)
@@ -248,7 +247,7 @@ def _by_index(spark: SparkSession, matcher: Matcher, events: DataFrame, files: P
     if files is not None:
         tasks = files.tasks(cores_of(spark))
         numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-        return numbers.mapInArrow(_file_task(matcher, tasks, schema), from_arrow_schema(schema))
+        return numbers.mapInArrow(_file_task(matcher, files.schema, tasks, schema), from_arrow_schema(schema))
     names = matcher.column_names()
     chosen = [F.col(quoted(column)).alias(name) for column, name in zip(matcher.columns, names, strict=True)]
     return events.select(*chosen).mapInArrow(_batch_task(matcher, schema), from_arrow_schema(schema))
@@ -262,23 +261,14 @@ def _batch_task(matcher: Matcher, schema: pa.Schema) -> Task:
     return answer
 
 
-def _file_task(matcher: Matcher, tasks: list[list[Piece]], schema: pa.Schema) -> Task:
+def _file_task(matcher: Matcher, files: pa.Schema, tasks: list[list[Piece]], schema: pa.Schema) -> Task:
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for table in matcher.answer(matcher.read(tasks[number])):
+                for table in matcher.answer(matcher.read(tasks[number], files)):
                     yield from table.cast(schema).to_batches(MOST_PER_BATCH)
 
     return answer
-
-
-def cores_of(spark: SparkSession) -> int:
-    """How many tasks can run at once, as far as the settings tell."""
-    master = spark.conf.get("spark.master", "") or ""
-    named = re.match(r"local\[(\d+)", master)
-    if named:
-        return int(named[1])
-    return usable_cores() if master.startswith("local") else int(spark.conf.get("spark.default.parallelism", "8") or 8)
 
 
 def warm_up(asked: Asked) -> None:

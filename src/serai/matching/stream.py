@@ -1,21 +1,26 @@
 """Matching that goes on: events as they arrive, against subscriptions that come and go.
 
-Spark says which files are new and keeps count of them in its checkpoint; each batch is then matched like a table. A
-batch is done when its folder of pairs has been renamed into place. After a crash Spark hands out the same files under
-the same number again: a batch that is done is skipped, one that is not is made anew. So nothing is lost or there twice.
+Files that arrive are first made safe (`serai.matching.landing`); Spark says which of them are new and keeps count of
+them in its checkpoint; each batch is then matched like a table. A batch is done when its folder of pairs has been
+renamed into place. After a crash Spark hands out the same files under the same number again: a batch that is done is
+skipped, one that is not is made anew. So nothing is lost or there twice.
 
-    out/pairs/batch=00000007/part-00000.parquet    event, subscription
-    out/rejects/batch=00000007.jsonl               events that came too late or cannot be used, with the reason
-    out/seen/batch=00000007.parquet                ids of the batch's events, to know repeats by
-    out/batches/00000007.json                      what there was in the batch
+    out/pairs/batch=00000007/part-00000-0000.parquet   event, subscription
+    out/rejects/batch=00000007.jsonl                   events and files that cannot be used, with the reason
+    out/quarantine/                                    those files
+    out/seen/batch=00000007.parquet                    ids of the batch's events, to know repeats by
+    out/batches/00000007.json                          what there was in the batch
+    out/columns.parquet                                the columns that any file had so far
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time as clock
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,19 +33,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from serai.core.conditions import Kind
-from serai.core.errors import BadInput, SeraiError, did_you_mean
+from serai.core.errors import BadInput, did_you_mean
 from serai.matching import tables
+from serai.matching.arrived import Arrived, read_arrived
 from serai.matching.boxes import Axis, boxes_of, kind_of, place_events
-from serai.matching.files import ParquetFiles, Piece, Rows, parquet_files, these_files
+from serai.matching.files import ParquetFiles, Piece, Rows, parquet_files, read_pieces
 from serai.matching.job import kinds_taken_for_granted, read_subscriptions, write_pairs
+from serai.matching.landing import Landing
 from serai.matching.match import warm_up
 from serai.matching.seen import SeenIds, as_ids
 from serai.matching.subscriptions import readings_of, rejected_rows
 from serai.matching.worker import Matcher
+from serai.spark.failures import plainly
+from serai.spark.places import alone_in, local_path
+from serai.spark.workers import cores_of
 
 FILES_PER_BATCH = 100
 _MICROSECONDS = 1_000_000.0
 _FILES = "path string, modificationTime timestamp, length bigint, content binary"
+_KEPT = "what is done is kept: "
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class BatchReport:
     late: int
     rejected: int
     pairs: int
+    quarantined: int  # files that could not be read; their rows are not counted
     subscriptions: int
     rejected_subscriptions: int
     latest: float | None  # time of the latest event, in microseconds or in the unit of the column
@@ -82,53 +94,75 @@ def match_stream(
     repeats are known that far back. Without it nothing is late, and all ids are remembered. `once`: stop when
     all that is there is matched.
     """
-    place = Path(out).absolute()
+    place, asked = local_path(out).absolute(), local_path(subscriptions).absolute()
     tables.check_there(subscriptions)
-    source, columns = (
-        (events, events.columns) if isinstance(events, DataFrame) else _arriving(spark, events, files_per_batch)
-    )
-    if "event" not in columns:
-        raise BadInput(f"the events have no column event (their id); {did_you_mean('event', columns)}")
-    if time is not None and time not in columns:
-        raise BadInput(f'the events have no column "{time}"; {did_you_mean(time, columns)}')
+    inbox = None if isinstance(events, DataFrame) else local_path(events).absolute()
+    if inbox is not None and not inbox.is_dir():
+        raise BadInput(f"{events}: no such folder; events arrive as files in a folder")
     if lateness_s is not None and time is None:
         raise BadInput("how late events may be can only be said with the column that says when they were (time)")
+    if isinstance(events, DataFrame):
+        _check_columns(events.columns, time)
+    cores_of(spark)  # refuses workers with other versions, before anything is done
     place.mkdir(parents=True, exist_ok=True)
-    only_names = not isinstance(events, DataFrame) and tables.format_of(events) == "parquet"
-    matching = _Batches(place, Path(subscriptions).absolute(), time, lateness_s, only_names, on_batch)
-    writer = source.writeStream.foreachBatch(matching.match_batch)
-    writer = writer.option("checkpointLocation", str(place / "checkpoint")).queryName(f"serai stream {place.name}")
-    query = (
-        writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{poll_s:g} seconds")
-    ).start()
-    query.problem_of_ours = lambda: matching.problem  # type: ignore[attr-defined]
+    with ExitStack() as until_begun:
+        until_begun.enter_context(alone_in(place))
+        landing = None if inbox is None else Landing(inbox, place)
+        matching = _Batches(place, asked, time, lateness_s, landing, on_batch)
+        if landing is not None:
+            landing.land()
+            _check_columns([*matching.columns.names, *_columns_of(landing)], time)
+        source = events if isinstance(events, DataFrame) else _landed(spark, place / "landed", files_per_batch)
+        writer = source.writeStream.foreachBatch(matching.match_batch)
+        writer = writer.option("checkpointLocation", str(place / "checkpoint")).queryName(f"serai stream {place.name}")
+        query = (
+            writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{poll_s:g} seconds")
+        ).start()
+        matching.held = until_begun.pop_all()
+    if landing is not None and not once:
+        threading.Thread(target=matching.keep_landing, args=(query, poll_s), name="landing", daemon=True).start()
+    query.matching_of_ours = matching  # type: ignore[attr-defined]
     return query
 
 
 def finish(query: StreamingQuery) -> None:
-    """Wait until the stream ends; what went wrong in a batch is raised as it was."""
+    """Wait until the stream ends; what went wrong in a batch is raised as it was, in one sentence."""
+    matching: _Batches = query.matching_of_ours  # type: ignore[attr-defined]
+    problem: BaseException | None = None
     try:
         query.awaitTermination()
-    except Exception:
-        if isinstance(problem := query.problem_of_ours(), SeraiError):  # type: ignore[attr-defined]
-            raise problem from None
-        raise
+    except Exception as error:
+        problem = error
+    finally:
+        matching.held.close()
+    problem = matching.problem or problem
+    if problem is not None:
+        raise plainly(problem, matching.out, _KEPT) from None
 
 
-def _arriving(spark: SparkSession, path: str | Path, files_per_batch: int) -> tuple[DataFrame, list[str]]:
-    """The events of the files in a folder, and of those that will come; of Parquet files only the names."""
-    if not Path(path).is_dir():
-        raise BadInput(f"{path}: no such folder; events arrive as files in a folder")
-    if not any(found.name[0] not in "._" for found in Path(path).iterdir()):
-        raise BadInput(f"{path}: no file there yet to learn the columns from; put the first one there, and start again")
-    known = tables.read_table(spark, path)
-    kind = tables.format_of(path)
-    reader = spark.readStream.option("maxFilesPerTrigger", str(files_per_batch))
-    if kind == "parquet":
-        # The content of the files is not asked for, so Spark does not read them.
-        return reader.format("binaryFile").schema(_FILES).load(tables.spark_path(path)).select("path"), known.columns
-    reader = reader.schema(known.schema).options(**tables.reading_options(path))
-    return reader.format(kind).load(tables.spark_path(path)), known.columns
+def _landed(spark: SparkSession, folder: Path, files_per_batch: int) -> DataFrame:
+    """The names of the files that have landed and will; their content is not asked for, so Spark does not read them."""
+    options = {"maxFilesPerTrigger": str(files_per_batch), "maxFileAge": "36500d"}  # nothing is ever too old
+    reader = spark.readStream.options(**options).format("binaryFile").schema(_FILES)
+    return reader.load(str(folder)).select("path")
+
+
+def _check_columns(columns: list[str], time: str | None) -> None:
+    """Refuse events without an id or without that time, as far as their columns are known."""
+    if columns and "event" not in columns:
+        raise BadInput(f"the events have no column event (their id); {did_you_mean('event', columns)}")
+    if columns and time is not None and time not in columns:
+        raise BadInput(f'the events have no column "{time}"; {did_you_mean(time, columns)}')
+
+
+def _columns_of(landing: Landing) -> list[str]:
+    """The columns of the first file that waits, if it says what they are."""
+    for copy in sorted(landing.folder.glob("*.parquet")):
+        try:
+            return list(pq.read_schema(copy).names)
+        except (pa.ArrowInvalid, OSError):
+            continue
+    return []
 
 
 class _New(NamedTuple):
@@ -150,13 +184,28 @@ class _Batches:
     subscriptions: Path
     time: str | None
     lateness_s: float | None
-    only_names: bool  # of Parquet files, which the workers read by themselves
+    landing: Landing | None  # None: events come from a frame
     on_batch: Callable[[BatchReport], None]
     problem: Exception | None = None
+    held: ExitStack = field(default_factory=ExitStack)  # the lock on the folder
     seen: SeenIds | None = None
     latest: float = -np.inf
     asked: tuple[Any, Matcher, int, int] | None = None  # signature, matcher, subscriptions, rejected
-    kinds: dict[str, Kind] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.out / "columns.parquet"
+        self.columns: pa.Schema = pq.read_schema(known) if known.exists() else pa.schema([])
+
+    def keep_landing(self, query: StreamingQuery, poll_s: float) -> None:
+        """Land what arrives, as long as the stream runs."""
+        assert self.landing is not None
+        try:
+            while query.isActive:
+                self.landing.land()
+                clock.sleep(poll_s)
+        except Exception as error:
+            self.problem = error
+            query.stop()
 
     def match_batch(self, batch: DataFrame, number: int) -> None:
         """Match the events of one batch, unless that was done before a crash."""
@@ -175,32 +224,37 @@ class _Batches:
         shutil.rmtree(aside, ignore_errors=True)
         (aside / "pairs").mkdir(parents=True)
         spark = batch.sparkSession
-        files, arrived, rejects = self._files(batch, aside)
-        self._remember(number)
-        new = self._new(files, number)
+        arrived = self._files(batch, aside)
+        files, rejects = arrived.files, arrived.rejects
+        self._remember()
+        new = self._new(files)
         matcher, known, unknown = self._matcher(spark, files.schema)
         tally = write_pairs(spark, matcher, files, aside / "pairs", without=new.without, by_subscription=True)
         rejects += new.rejects
         nameless = sum(row["reason"].startswith("no id") for row in new.rejects)
+        bad_rows = sum(row["table"] == "events" for row in rejects) - len(new.rejects)
         report = BatchReport(
             batch=number,
-            events=files.rows + len(rejects) - len(new.rejects),
+            events=files.rows + bad_rows,
             matched=tally.matched,
             unmatched=tally.events - tally.matched,
             repeated=new.repeated,
             late=new.late,
-            rejected=len(rejects) - len(new.rejects) + nameless,
+            rejected=bad_rows + nameless,
             pairs=tally.pairs,
+            quarantined=arrived.quarantined,
             subscriptions=known,
             rejected_subscriptions=unknown,
             latest=new.latest,
             seconds=clock.time() - begun,
-            latency_s=None if arrived is None else clock.time() - arrived,
+            latency_s=None if arrived.since is None else clock.time() - arrived.since,
         )
         self._write_notes(number, new.ids, rejects, report)
         done.parent.mkdir(exist_ok=True)
         (aside / "pairs").rename(done)  # from here on the batch is done
         shutil.rmtree(aside)
+        if self.landing is not None:
+            self.landing.done(arrived.copies)
         assert self.seen is not None
         self.seen.add(new.ids, np.inf if new.latest is None else new.latest)
         self.latest = max(self.latest, -np.inf if new.latest is None else new.latest)
@@ -208,30 +262,34 @@ class _Batches:
 
     # --- Events
 
-    def _files(self, batch: DataFrame, aside: Path) -> tuple[ParquetFiles, float | None, list[dict[str, Any]]]:
-        """The batch's events as Parquet files, when the oldest arrived, and rows that cannot be used."""
-        if self.only_names:
-            paths = sorted(Path(row.path.removeprefix("file:")) for row in batch.collect())
-            return these_files(paths), min(path.stat().st_mtime for path in paths), []
-        rejects: list[dict[str, Any]] = []
-        if tables.is_untyped(batch):
-            asked = read_subscriptions(batch.sparkSession, self.subscriptions)
-            kinds = kinds_taken_for_granted(asked) | ({self.time: "time"} if self.time else {})
-            batch = tables.with_reason(batch, "event", kinds)
-            rejects = tables.rejects_of(batch, "events", "event").toArrow().to_pylist()
-            batch = tables.usable(batch)
-        batch.write.parquet(str(aside / "events"))
-        files = parquet_files(aside / "events")
-        assert files is not None
-        return files, None, rejects
+    def _files(self, batch: DataFrame, aside: Path) -> Arrived:
+        """The batch's events as Parquet files, and what cannot be used."""
+        if self.landing is None:
+            batch.write.parquet(str(aside / "events"))
+            files = parquet_files(aside / "events")
+            assert files is not None
+            return Arrived(files, [], [], 0, None)
+        copies = [self.landing.folder / Path(row.path).name for row in batch.collect()]
 
-    def _new(self, files: ParquetFiles, number: int) -> _New:
+        def kinds() -> dict[str, Kind]:
+            asked = read_subscriptions(batch.sparkSession, self.subscriptions)
+            return kinds_taken_for_granted(asked) | ({self.time: "time"} if self.time else {})
+
+        arrived = read_arrived(self.landing, copies, self.columns, kinds, aside)
+        if arrived.files.schema != self.columns:
+            self.columns = arrived.files.schema
+            pq.write_table(self.columns.empty_table(), aside / "columns.parquet")
+            (aside / "columns.parquet").replace(self.out / "columns.parquet")
+        return arrived
+
+    def _new(self, files: ParquetFiles) -> _New:
         """Sort out events without an id, repeats, and those that come too late."""
         assert self.seen is not None
         watermark = self._watermark(files.schema)
-        columns = ["event"] + ([self.time] if self.time else [])
-        parts = [pq.ParquetFile(path).read_row_group(group, columns=columns) for path, group in files.pieces]
-        table = pa.concat_tables(parts) if parts else files.schema.empty_table().select(columns)
+        asked = [name for name in ("event", self.time) if name in files.schema.names]
+        columns = pa.schema([files.schema.field(name) for name in asked])
+        parts = list(read_pieces(files.pieces, columns, 1 << 20))
+        table = pa.concat_tables([columns.empty_table(), *parts])
         named = table["event"].is_valid().to_numpy()
         times = self._times(table, files.schema)
         ids = as_ids(table["event"].filter(pa.array(named)))
@@ -253,7 +311,7 @@ class _Batches:
         return _New(without, ids[fresh[named]], latest, repeated, int(late.sum()), rejects)
 
     def _times(self, table: pa.Table, schema: pa.Schema) -> NDArray[np.float64]:
-        if self.time is None:
+        if self.time is None or self.time not in schema.names:
             return np.full(len(table), np.nan)
         axis = Axis(self.time, self._kind_of_time(schema))
         return place_events([axis], [table[self.time]], len(table))[:, 0]
@@ -266,7 +324,7 @@ class _Batches:
 
     def _watermark(self, schema: pa.Schema) -> float:
         """The time before which events come too late."""
-        if self.lateness_s is None:
+        if self.lateness_s is None or self.time not in schema.names:
             return -np.inf
         unit = _MICROSECONDS if self._kind_of_time(schema) == "time" else 1.0
         watermark = self.latest - self.lateness_s * unit
@@ -274,7 +332,7 @@ class _Batches:
         self.seen.forget_before(watermark)
         return watermark
 
-    def _remember(self, number: int) -> None:
+    def _remember(self) -> None:
         """After a start, read which events came in the batches that are done."""
         if self.seen is not None:
             return

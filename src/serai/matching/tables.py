@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
@@ -17,6 +18,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput
 from serai.matching.files import parquet_files
+from serai.spark.failures import plainly
+from serai.spark.places import is_address, local_path
 
 Format = Literal["parquet", "csv", "json"]
 _SUFFIXES: dict[str, Format] = {
@@ -35,10 +38,10 @@ _JSON = _EITHER | {"primitivesAsString": "true"}
 
 def format_of(path: str | Path, default: Format | None = None) -> Format:
     """The format of a file, or of the files in a folder, by their names."""
-    place = Path(path)
+    place = Path(path) if is_address(path) else local_path(path)
     names = [place.name]
     if place.is_dir():
-        names += sorted(found.name for found in place.iterdir() if found.name[0] not in "._")
+        names += sorted(found.name for found in place.rglob("*") if not _is_hidden(found.relative_to(place)))
     for name in names:
         if found := _SUFFIXES.get(Path(name).suffix.lower()):
             return found
@@ -47,9 +50,13 @@ def format_of(path: str | Path, default: Format | None = None) -> Format:
     raise BadInput(f"{path}: what is this? Its name should end in one of: {', '.join(_SUFFIXES)}")
 
 
+def _is_hidden(path: Path) -> bool:
+    return any(part[0] in "._" for part in path.parts)
+
+
 def check_there(path: str | Path) -> None:
     """Refuse a path of this machine at which nothing is, or nothing that we can read."""
-    if "://" not in str(path) and not Path(path).exists():
+    if not is_address(path) and not local_path(path).exists():
         raise BadInput(f"{path}: no such file or folder")
     format_of(path)
 
@@ -70,6 +77,8 @@ def read_table(spark: SparkSession, path: str | Path) -> DataFrame:
         return reader.schema(schema).format(kind).load(where)
     except PySparkException as error:
         raise BadInput(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # of Java: a store that this Spark knows nothing of
+        raise plainly(error, path) from error
 
 
 def read_parquet(spark: SparkSession, where: str) -> DataFrame:
@@ -80,7 +89,9 @@ def read_parquet(spark: SparkSession, where: str) -> DataFrame:
     try:
         schema = from_arrow_schema(files.schema, prefer_timestamp_ntz=True)
     except PySparkException:  # a type that Arrow has and Spark has not
-        return spark.read.parquet(*files.paths)
+        return spark.read.option("mergeSchema", "true").parquet(where)
+    if any(piece.given for piece in files.pieces):
+        return spark.read.schema(schema).option("basePath", where).parquet(where)
     return spark.read.schema(schema).parquet(*files.paths)
 
 
@@ -97,7 +108,16 @@ def quoted(name: str) -> str:
 
 def spark_path(path: str | Path) -> str:
     """The path as Spark understands it: the JVM may have been started in another folder."""
-    return str(path) if "://" in str(path) else str(Path(path).absolute())
+    return str(path) if is_address(path) else str(local_path(path).absolute())
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A table as a frame, also if it has no rows, which tell Spark Connect nothing of their types."""
+    fields = [
+        column.with_type(pa.decimal128(20, 0)) if column.type == pa.uint64() else column for column in table.schema
+    ]
+    schema = pa.schema(fields)
+    return spark.createDataFrame(table.cast(schema), schema=from_arrow_schema(schema, prefer_timestamp_ntz=True))
 
 
 def is_untyped(table: DataFrame) -> bool:
@@ -123,7 +143,8 @@ def with_reason(table: DataFrame, id_name: str, kinds: Mapping[str, Kind]) -> Da
         value = F.col(quoted(name))
         said = F.concat(F.lit(f'{name}: "'), value, F.lit(f'" is not {_A[kind]}'))
         reason = reason.when(value.isNotNull() & typed[name].isNull(), said)
-    return table.withColumn("_reason", reason).withColumns(typed)
+    table = table.withColumn("_reason", reason)
+    return table.withColumns(typed) if typed else table  # Spark Connect takes no empty list
 
 
 _A = {"real": "a number", "time": "a time", "boolean": "true or false"}
@@ -160,7 +181,7 @@ def whole_number_ids(id_name: str) -> Column:
 
 def check_free(path: str | Path) -> None:
     """Refuse a place at which something is already."""
-    if Path(path).exists():
+    if local_path(path).exists():
         raise BadInput(f"{path}: exists already; choose another name, or remove it first")
 
 

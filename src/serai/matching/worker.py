@@ -70,9 +70,12 @@ class Matcher:
         values = [f"value{k}" for k in range(len(self.asked.axes))]
         return ["event", *values, *(["order"] if self.mode == "first" else [])]
 
-    def read(self, pieces: Iterable[Piece], without: Mapping[Piece, Rows] | None = None) -> Iterator[pa.Table]:
+    def read(
+        self, pieces: Iterable[Piece], files: pa.Schema, without: Mapping[Piece, Rows] | None = None
+    ) -> Iterator[pa.Table]:
         """The events of some row groups but for the rows `without`, with the columns that this question needs."""
-        for table in read_pieces(pieces, self.columns, BATCH_ROWS, without):
+        schema = pa.schema([files.field(name) for name in self.columns])
+        for table in read_pieces(pieces, schema, BATCH_ROWS, without):
             yield table.rename_columns(self.column_names())
 
     def answer(self, tables: Iterable[pa.Table], tally: Tally | None = None) -> Iterator[pa.Table]:

@@ -64,7 +64,6 @@ class NeighbourTable(_Table):
 
     address: HostPort = Field(description="where it is: host:port")
     name: Name | None = Field(None, description="its name, if it is known: its beacon then wakes the dialling")
-    protocol: Literal["tcpcl", "mtcp"] = Field("tcpcl", description="mtcp: bundles are sent and never acknowledged")
 
 
 class LinksTable(_Table):
@@ -100,6 +99,14 @@ class StoreTable(_Table):
     when_full: Literal["oldest", "soonest", "refuse"] = Field("oldest", description="what leaves a full store")
 
 
+class UserTable(_Table):
+    """Somebody who may connect from elsewhere."""
+
+    password: str = Field(description="its hash: scrypt:N:r:p:SALT:HASH")
+    read: tuple[str, ...] = Field(("#", "$SYS/#"), description="topic filters that may be subscribed to")
+    write: tuple[str, ...] = Field(("#",), description="topic filters that may be published to")
+
+
 class MqttTable(_Table):
     """The server for applications."""
 
@@ -107,6 +114,8 @@ class MqttTable(_Table):
     lifetime: Seconds = Field(7 * 86_400.0, gt=0, description="of a message whose publisher names none")
     session: Seconds = Field(30 * 86_400.0, gt=0, description="of a session of 3.1.1 that is not clean")
     largest: Bytes = Field(16 << 20, ge=1, le=256 << 20, description="the largest message")
+    anonymous: bool = Field(True, description="whether clients on this machine need no user")
+    users: Mapping[str, UserTable] = Field({}, description="who may connect from elsewhere, by name")
 
 
 class WebTable(_Table):
@@ -210,10 +219,13 @@ def _problem(details: ErrorDetails, data: Mapping[str, Any], sources: Sources) -
 def _table_at(path: tuple[int | str, ...]) -> type[BaseModel] | None:
     """The table at a path."""
     table: type[BaseModel] = NodeConfig
+    named = False
     for part in path:
-        if isinstance(part, int):
+        if isinstance(part, int) or named:  # one of several
+            named = False
             continue
         field = table.model_fields.get(part)
+        named = part == "users"
         if field is None:
             return None
         found = [

@@ -23,8 +23,8 @@ from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import Accept, Effects, Refusal, Refuse, SendBundle, SendKnown, SendList, Word
 
 FIRST_RATE_BPS: Final = 1e6
-LEAST_RATE_BPS: Final = 1e3
-RATE_OVER_S: Final = 5.0
+"""What a link is thought to carry before anything was acknowledged over it."""
+
 OPEN_WITHIN_S: Final = 10.0
 LIST_WITHIN_S: Final = 30.0
 PROGRESS_WITHIN_S: Final = 30.0
@@ -123,7 +123,6 @@ class Link:
             int, tuple[Word, int]
         ] = {}  # by number of transfer: what is sent, bytes that have arrived
         self._sequence = 0
-        self._rate: list[tuple[float, int]] = []
         self._again: set[int] = set()  # transfers of the core that were asked for once more
 
     # -- bytes
@@ -226,21 +225,12 @@ class Link:
             return Effects()
         self.introduced = False
         assert self.peer is not None
-        self.neighbours.rates_bps[self.peer] = self.rate_bps(at)
         sent = {
             word.transfer: length
             for word, length in self._under_way.values()
             if isinstance(word, SendBundle | SendList)
         }
         return self.node.contact_down(self.peer, at.node_s, sent)
-
-    def rate_bps(self, at: Instant) -> float:
-        """An estimate of the link's rate: what was acknowledged in the last 5 s."""
-        recent = [(time_s, count) for time_s, count in self._rate if at.mono_s - time_s <= RATE_OVER_S]
-        if not recent:
-            return FIRST_RATE_BPS
-        passed_s = max(0.1, at.mono_s - recent[0][0])
-        return max(LEAST_RATE_BPS, 8 * sum(count for _, count in recent) / passed_s)
 
     # -- inside
 
@@ -285,8 +275,9 @@ class Link:
         effects = [older.lost(at)] if older is not None else []
         if stays and hello is not None:
             self.introduced, self.since_s = True, at.mono_s
-            rate_bps = self.neighbours.rates_bps.get(peer, FIRST_RATE_BPS)
-            effects.append(self.node.contact_up(peer, at.node_s, rate_bps, carries=hello.carries, epoch=hello.epoch))
+            effects.append(
+                self.node.contact_up(peer, at.node_s, FIRST_RATE_BPS, carries=hello.carries, epoch=hello.epoch)
+            )
         return effects
 
     def _ended(self, why: str) -> PeerError:
@@ -325,10 +316,8 @@ class Link:
         return [effects.then(Accept(self.peer, self._first + number))]
 
     def _moved(self, number: int, length: int, at: Instant) -> None:
-        word, before = self._under_way[number]
-        self._under_way[number] = word, length
+        self._under_way[number] = self._under_way[number][0], length
         self.progress_s = at.mono_s
-        self._rate = [*(one for one in self._rate if at.mono_s - one[0] <= RATE_OVER_S), (at.mono_s, length - before)]
 
     def _refused(self, word: Word, reason: int, at: Instant) -> list[Effects]:
         if reason == tcpcl.RETRANSMIT and isinstance(word, SendBundle | SendList) and word.transfer not in self._again:
@@ -353,7 +342,6 @@ class Neighbours:
     def __init__(self, node: str) -> None:
         self.node = node
         self.links: dict[str, Link] = {}
-        self.rates_bps: dict[str, float] = {}  # as they were in the last session
 
     def admit(self, link: Link, at: Instant) -> tuple[bool, Link | None]:
         """Whether a link that has just opened stays, and which older one has to go for it."""
@@ -383,12 +371,11 @@ class Neighbours:
             del self.links[link.peer]
 
     def status(self, at: Instant) -> list[dict[str, Any]]:
-        """Each neighbour now: name, who dialled, how long it has been there, what is under way, its rate."""
+        """Each neighbour now: name, who dialled, how long it has been there, what is under way."""
         return [
             {
                 "name": node_name(peer), "dialled": link.active, "since_s": round(at.mono_s - link.since_s, 1),
                 "dpsp": link.hello is not None, "under_way": len(link.session.sending),
-                "rate_bps": round(link.rate_bps(at)),
             }
             for peer, link in sorted(self.links.items())
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from serai.core.errors import BadInput
 from serai.node.bundle.eid import node_eid
@@ -73,10 +73,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there: say the first word, if it is ours."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
         _tune(transport.get_extra_info("socket"), self.links.settings)
-        transport.set_write_buffer_limits(high=BUFFER_BYTES)
+        self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         self.links.connections.add(self)
         self.links.of_link[self.link] = self
         if not self.link.active and self.links.strangers() > self.links.settings.strangers:
@@ -148,7 +147,7 @@ class Connection(asyncio.Protocol):
         if transport is None:
             return
         self.transport = transport
-        transport.set_write_buffer_limits(high=BUFFER_BYTES)
+        self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         certificate = transport.get_extra_info("peercert") or {}
         if certificate.get("serialNumber", "").lower() in self.links.revoked:
             self.close("its certificate is revoked")

@@ -12,7 +12,7 @@ import ipaddress
 import secrets
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from serai.core.errors import BadInput, PeerError
 from serai.node.mqtt.access import Access, allowed
@@ -51,9 +51,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there; it has some seconds to say who it is."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(high=_BUFFER)
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
+        self.transport.set_write_buffer_limits(high=_BUFFER)
         address = transport.get_extra_info("peername")
         self.near = bool(address) and ipaddress.ip_address(address[0].split("%")[0]).is_loopback
         self.server.connections[self.number] = self

@@ -64,7 +64,7 @@ STATEMENTS: Final = {
     "session": "INSERT OR REPLACE INTO session VALUES(?, ?, ?, ?)",
     "session.will": "UPDATE session SET will = ? WHERE client = ?",
     "session.forget": "DELETE FROM session WHERE client = ?",
-    "outbox": "INSERT INTO outbox VALUES(?, ?, ?, ?, ?, ?)",
+    "outbox": "INSERT OR REPLACE INTO outbox VALUES(?, ?, ?, ?, ?, ?)",
     "outbox.state": "UPDATE outbox SET packet = ?, state = ? WHERE session = ? AND bundle = ?",
     "outbox.forget": "DELETE FROM outbox WHERE session = ? AND bundle = ?",
     "inbound": "INSERT OR REPLACE INTO inbound VALUES(?, ?, ?, ?)",

@@ -6,11 +6,13 @@ Times are seconds or, on the wire and in rows, whole milliseconds, since 2000-01
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import cbor2
+
+from serai.opportunistic.router.messages import Bundle
 
 Value = int | float | str | bytes | None
 Row = tuple[str, tuple[Value, ...]]
@@ -154,6 +156,36 @@ class KnownSession(NamedTuple):
     will: bytes | None  # as `session_opened` was given it; statement `session.will` takes it away
 
 
+# ---- what is on disk
+
+
+@dataclass(slots=True)
+class Held:
+    """A row of `bundle`, as the core remembers it."""
+
+    id: int
+    bundle: Bundle
+    qos: int
+    retain: bool
+    has_payload: bool
+    hops: int
+    has_data: bool = True
+    uses: int = 0  # outboxes it waits in, and 1 if it is the retained message of its topic
+
+
+class Saved(NamedTuple):
+    """The rows of a store at the start of a node, table by table; an empty one is a new node's."""
+
+    meta: Mapping[str, Any] = {}
+    bundle: Sequence[tuple[Any, ...]] = ()
+    with_data: frozenset[int] = frozenset()  # ids of the rows of `data`
+    interest: Sequence[tuple[Any, ...]] = ()
+    entry: Sequence[tuple[Any, ...]] = ()
+    session: Sequence[tuple[Any, ...]] = ()
+    outbox: Sequence[tuple[Any, ...]] = ()
+    retained: Sequence[tuple[Any, ...]] = ()
+
+
 # ---- effects
 
 
@@ -163,6 +195,7 @@ class SendList(NamedTuple):
     peer: str
     transfer: int
     message: ListMessage
+    size_bytes: int = 0  # what it takes by the rules of simulations
 
 
 class SendKnown(NamedTuple):

@@ -269,6 +269,10 @@ class SubscriptionList(Knowledge):
             del self.known[entry.subscriber, entry.id]
         return lapsed
 
+    def restore(self, entries: list[Entry]) -> None:
+        """Know again what was known before the node was started again."""
+        self.known = {(entry.subscriber, entry.id): entry for entry in entries}
+
     def _alive(self, entries: Iterable[Entry], now_s: float) -> list[Entry]:
         return [entry for entry in entries if not is_expired(now_s, entry.lapses_s)]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import serai
 from serai.core.errors import BadInput, CannotRun
+from serai.core.stopping import passed_on_stderr
 from serai.spark.java import Java, choose_java
 from serai.spark.machine import free_memory_bytes, usable_cores
 
@@ -25,6 +26,7 @@ _MIB: Final = 1 << 20
 _LEAST_FREE_MIB: Final = 700  # the JVM's 512, and Python workers beside it
 _MOST_DRIVER_MIB: Final = 4096
 _ANSWER_S: Final = 5.0
+_TRIES: Final = 4  # of a task, Spark's own number on a cluster
 _MASTER_PORT: Final = 7077
 _REMOTE_PORT: Final = 15002
 
@@ -50,12 +52,18 @@ def spark_session(
     if remote is not None:
         return _connected(remote, settings or {})
     cores = cores or usable_cores()
-    master = master or f"local[{cores}]"
+    master = _tried_again(master or f"local[{cores}]")
     if master.startswith("spark://"):  # YARN and Kubernetes have addresses of their own kinds
         _check_answers(master, _MASTER_PORT, f"Spark's master at {master}")
     memory_mib = memory_mib or driver_memory_mib(free_memory_bytes())
     chosen = _settings(cores, memory_mib) | (_LOCAL if master.startswith("local") else {}) | dict(settings or {})
     return _started(master, choose_java(), chosen)
+
+
+def _tried_again(master: str) -> str:
+    """A local master that tries tasks again, as clusters do: a worker may be killed for want of memory."""
+    named = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return f"local[{named[1] or 1},{_TRIES}]" if named else master
 
 
 def running_session() -> SparkSession | None:
@@ -114,7 +122,7 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("serai").master(master).config(map=dict(settings))
     try:
-        with _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources())):
+        with _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources())), passed_on_stderr():
             return builder.getOrCreate()
     except PySparkException as error:
         raise CannotRun(f"Spark did not start on {master} with Java {java.version}: {_first_line(error)}") from error

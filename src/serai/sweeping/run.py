@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from serai.core.errors import BadInput, CannotRun, did_you_mean
+from serai.core.stopping import resumable
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
+from serai.spark.failures import telling_line
+from serai.spark.places import alone_in
 from serai.spark.session import running_session, spark_session
+from serai.spark.workers import cores_of
 from serai.sweeping.aggregate import summary
 from serai.sweeping.cutting import cut_tasks, pilot_tasks
 from serai.sweeping.plan import Plan, plan_sweep
@@ -115,11 +119,15 @@ def run_sweep(
 
     With `until` the plan's seeds are the most that a point gets: it stops as soon as its interval is narrow enough.
     """
-    work = _begin(plan, folder, spark, keep, progress or Progress())
-    if until is None:
-        _finish(work, plan)
-    else:
-        _finish_when_narrow(work, plan, until)
+    store = Store(folder)
+    store.check(plan)
+    store.make_folder()
+    with alone_in(store.folder), resumable("give the same command again to go on"):
+        work = _begin(plan, store, spark, keep, progress or Progress())
+        if until is None:
+            _finish(work, plan)
+        else:
+            _finish_when_narrow(work, plan, until)
     return open_sweep(work.store.folder, spark)
 
 
@@ -128,7 +136,7 @@ class Rounds:
 
     def __init__(self, plan: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None) -> None:
         self.plan = plan
-        self._work = _begin(plan, folder, spark, None, progress or Progress())
+        self._work = _begin(plan, Store(folder), spark, None, progress or Progress())
 
     def run(self, seeds: Sequence[int]) -> pa.Table:
         """The table of all runs, with so many seeds of each cell."""
@@ -138,9 +146,9 @@ class Rounds:
         return pq.read_table(self._work.store.table)
 
 
-def _begin(plan: Plan, folder: str | Path, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
+def _begin(plan: Plan, store: Store, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:
     """Make folder, kernels and workers ready for a plan."""
-    store = Store(folder)
+    cores_of(spark)  # refuses workers with other versions, before anything is done
     mark = store.open(plan)
     warm_kernels(plan.scenarios().values(), progress.on_notice)
     cluster = _look_at(spark, store, mark, progress)
@@ -295,15 +303,9 @@ def _watched(spark: SparkSession, frame: DataFrame, look: Callable[[], None]) ->
         spark.interruptTag(tag)
         raise
     if "error" in answer:
-        raise CannotRun(f"Spark gave up: {_reason(answer['error'])}; finished runs are kept") from answer["error"]
+        said = telling_line(str(answer["error"]))
+        raise CannotRun(f"Spark gave up: {said}; finished runs are kept") from answer["error"]
     return answer["rows"]
-
-
-def _reason(error: BaseException) -> str:
-    """The part of a Spark error that says something: the last line that is no frame of a stack."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("at ", "File ", "...", "Driver stacktrace"))]
-    return (telling or lines or [type(error).__name__])[0][:300]
 
 
 # --- Workers

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
 from serai.log.folder import package_versions
+from serai.spark.places import local_path
 from serai.sweeping.columns import sweep_schema
 from serai.sweeping.plan import Plan, plan_from_json
 
@@ -79,7 +80,7 @@ class Store:
     """The folder of a sweep."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder).absolute()
+        self.folder = local_path(folder).absolute()
         self.parts_folder = self.folder / _PARTS
         self.table = self.folder / _TABLE_FILE
 
@@ -93,12 +94,17 @@ class Store:
     def open(self, plan: Plan) -> str:
         """Make the folder ready for the runs of a plan; its new mark."""
         self.check(plan)
-        try:
-            self.parts_folder.mkdir(parents=True, exist_ok=True)
+        self.make_folder(_PARTS)
+        with suppress(OSError):
             self._remove_left_overs()
+        return self.write_plan(plan)
+
+    def make_folder(self, inside: str = "") -> None:
+        """Make the folder, if it is not there, or one inside it."""
+        try:
+            (self.folder / inside).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CannotRun(disk_message(error, self.folder)) from error
-        return self.write_plan(plan)
 
     def write_plan(self, plan: Plan) -> str:
         """Keep the plan in the folder; returns the mark by which others recognise the folder as this one."""

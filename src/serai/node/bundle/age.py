@@ -6,8 +6,8 @@ from typing import Final
 
 from serai.core.errors import PeerError
 from serai.node.bundle.bpv7 import BUNDLE_AGE, HOP_COUNT, PREVIOUS_NODE, Bundle
-from serai.node.bundle.cbor import Reader
-from serai.node.bundle.eid import read_eid
+from serai.node.bundle.cbor import Reader, decode
+from serai.node.bundle.eid import eid_of
 
 HOP_LIMIT: Final = 64
 
@@ -15,7 +15,12 @@ HOP_LIMIT: Final = 64
 def age_ms(bundle: Bundle) -> int | None:
     """How old the bundle was when it was sent; None if it does not say."""
     block = bundle.block(BUNDLE_AGE)
-    return None if block is None else _whole(Reader(block.data)).uint()
+    if block is None:
+        return None
+    reader = Reader(block.data)
+    age = reader.uint()
+    reader.done()
+    return age
 
 
 def hop_count(bundle: Bundle) -> tuple[int, int]:
@@ -26,7 +31,8 @@ def hop_count(bundle: Bundle) -> tuple[int, int]:
     reader = Reader(block.data)
     if reader.array() != 2:
         raise PeerError("a hop count is a limit and a count")
-    limit, count = reader.uint(), _whole(reader).uint()
+    limit, count = reader.uint(), reader.uint()
+    reader.done()
     if not 1 <= limit <= 255:
         raise PeerError(f"a hop limit of {limit}; 1 to 255")
     return limit, count
@@ -35,12 +41,4 @@ def hop_count(bundle: Bundle) -> tuple[int, int]:
 def previous_node(bundle: Bundle) -> str | None:
     """Who sent the bundle last, by its own word."""
     block = bundle.block(PREVIOUS_NODE)
-    return None if block is None else read_eid(_whole(Reader(block.data)))
-
-
-def _whole(reader: Reader) -> Reader:
-    """The reader, of a block that must hold nothing behind the item that comes next."""
-    behind = Reader(reader.data, reader.at)
-    behind.value(2)
-    behind.done()
-    return reader
+    return None if block is None else eid_of(decode(block.data))

@@ -69,7 +69,10 @@ class Bundle(NamedTuple):
 
     def block(self, type: int) -> Block | None:
         """The first block of a type."""
-        return next((block for block in self.blocks if block.type == type), None)
+        for block in self.blocks:
+            if block.type == type:
+                return block
+        return None
 
     def free_number(self) -> int:
         """A block number that is not taken."""
@@ -116,21 +119,28 @@ def _with_crc(value: list[Any], crc: int) -> bytes:
 
 def decode_bundle(data: bytes) -> Bundle:
     """The bundle that these bytes are; a PeerError says why they are none, a BadCheck that they were damaged."""
+    return decode_in_place(data)[0]
+
+
+def decode_in_place(data: bytes) -> tuple[Bundle, list[int]]:
+    """The same, and where in the bytes its blocks end, the primary block first."""
     reader = Reader(data)
     if reader.head() != (4, None):
         raise PeerError("a bundle is an array without length")
     primary = _read_primary(reader)
     blocks: list[Block] = []
+    ends = [reader.at]
     while not reader.ends():
         if len(blocks) == MAX_BLOCKS:
             raise PeerError(f"more than {MAX_BLOCKS} blocks")
         blocks.append(_read_block(reader))
+        ends.append(reader.at)
     reader.done()
     if not blocks or blocks[-1].type != PAYLOAD or any(block.type == PAYLOAD for block in blocks[:-1]):
         raise PeerError("a bundle has one payload, and it comes last")
     if len({block.number for block in blocks}) < len(blocks) or blocks[-1].number != 1:
         raise PeerError("the payload is block 1, and no number stands twice")
-    return Bundle(primary, tuple(blocks))
+    return Bundle(primary, tuple(blocks)), ends
 
 
 def _read_primary(reader: Reader) -> Primary:

@@ -63,6 +63,10 @@ class Reader:
 
     def uint(self) -> int:
         """An unsigned number."""
+        at = self.at
+        if at < len(self.data) and self.data[at] < 24:  # the quick way, for most of them
+            self.at = at + 1
+            return self.data[at]
         value = self._take(UINT)
         if value is None:
             raise PeerError(f"not CBOR at byte {self.at - 1}")
@@ -75,6 +79,21 @@ class Reader:
     def octets(self) -> bytes:
         """A byte string."""
         return self._string(BYTES, self._take(BYTES))
+
+    def skip(self) -> None:
+        """Pass over one item, of numbers, strings and arrays, that was read before: its lengths are right."""
+        start, left = self.at, 1
+        while left:
+            kind, argument = self.head()
+            if argument is None:  # a length that is not said: the slow way
+                self.at = start
+                self.value()
+                return
+            if kind in (BYTES, TEXT):
+                self.at += argument
+            elif kind == ARRAY:
+                left += argument
+            left -= 1
 
     def ends(self) -> bool:
         """Whether the break of an indefinite length stands here; if so it is taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from serai.core.errors import PeerError
@@ -28,11 +29,13 @@ def node_name(eid: str) -> str | None:
     return eid[6:].partition("/")[0] if eid.startswith("dtn://") else None
 
 
+@lru_cache(1024)
 def channel_eid(network: str, topic: str) -> str:
     """The group endpoint of a topic: bytes outside 0x21-0x7E, and "%", are percent-encoded."""
     return f"dtn://{network}/~{_encoded(topic)}"
 
 
+@lru_cache(1024)
 def topic_of(eid: str) -> str | None:
     """The topic of a channel; None if the EID is no channel, or not one that we would write so."""
     found = re.fullmatch(r"dtn://([^/]+)/~(.*)", eid)

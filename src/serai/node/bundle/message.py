@@ -8,6 +8,7 @@ arrives. So a bundle has the same bytes in every store, and the same size.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from serai.core.errors import PeerError
@@ -26,6 +27,7 @@ from serai.node.bundle.bpv7 import (
     Bundle,
     Primary,
     decode_bundle,
+    decode_in_place,
     encode_block,
     encode_bundle,
     obey_flags,
@@ -82,7 +84,9 @@ class Envelope(NamedTuple):
 
     def open(self, data: bytes) -> Arrived:
         """What a bundle from a neighbour is; BadCheck if it was damaged, Refused if it is not for this network."""
-        bundle = obey_flags(decode_bundle(data), _KNOWN)
+        bundle, ends = decode_in_place(data)
+        whole = bundle.blocks
+        bundle = obey_flags(bundle, _KNOWN)
         limit, hops = hop_count(bundle)
         if hops > limit:
             raise Refused(f"{hops} hops, at most {limit}")
@@ -98,7 +102,9 @@ class Envelope(NamedTuple):
         network, topic = node_name(bundle.primary.destination), topic_of(bundle.primary.destination)
         if topic is not None and network != self.network:
             raise Refused(f"it is for the network {network}")
-        stored = encode_bundle(kept)
+        stays = {block.number for block in kept.blocks}
+        pieces = [data[ends[place] : ends[place + 1]] for place, block in enumerate(whole) if block.number in stays]
+        stored = b"".join((data[: ends[0]], *pieces, b"\xff"))
         header = _header(kept, topic or "", age or 0, hops, len(stored))
         return Arrived(header, bundle.primary.destination, kept.payload, stored)
 
@@ -117,10 +123,23 @@ def message_of(data: bytes) -> Message:
 def onward(data: bytes, sender: str, age: int, hops: int, limit: int = HOP_LIMIT) -> bytes:
     """A bundle that is kept as it leaves: with its sender, its age in ms and its hops, this one counted."""
     reader = Reader(data, 1)
-    reader.value(3)  # behind the primary block there is room
-    contents = ((PREVIOUS_NODE, eid_value(sender)), (BUNDLE_AGE, age), (HOP_COUNT, [limit, hops]))
-    path = [encode_block(Block(type, _OWN_NUMBERS + type, encode(content), crc=CRC32C)) for type, content in contents]
+    reader.skip()  # behind the primary block there is room
+    path = (_sender_block(sender), _path_block(BUNDLE_AGE, encode(age)), _hops_block(limit, hops))
     return b"".join((data[: reader.at], *path, data[reader.at :]))
+
+
+def _path_block(type: int, content: bytes) -> bytes:
+    return encode_block(Block(type, _OWN_NUMBERS + type, content, crc=CRC32C))
+
+
+@lru_cache(16)
+def _sender_block(sender: str) -> bytes:
+    return _path_block(PREVIOUS_NODE, encode(eid_value(sender)))
+
+
+@lru_cache(256)
+def _hops_block(limit: int, hops: int) -> bytes:
+    return _path_block(HOP_COUNT, encode([limit, hops]))
 
 
 def split(message: Message, first_sequence: int) -> list[Message]:

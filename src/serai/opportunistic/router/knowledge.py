@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -12,11 +13,17 @@ from serai.opportunistic.router.messages import Bundle, Channel
 class Matching(Protocol):
     """How interests meet bundles, where an interest is more than the name of a channel."""
 
-    def matches(self, interest: Channel, bundle: Bundle) -> bool:
-        """Whether the interest wants the bundle."""
+    def plain(self, bundle: Bundle) -> Channel:
+        """The interest in exactly the bundle's channel."""
+
+    def is_plain(self, interest: Channel) -> bool:
+        """Whether it is an interest in exactly one channel."""
 
     def by_channel(self, interest: Channel) -> bool:
-        """Whether the channel alone decides that, so that the answer holds for all bundles on it."""
+        """Whether the channel alone decides, so that an answer holds for all bundles on it."""
+
+    def matches(self, interest: Channel, bundle: Bundle) -> bool:
+        """Whether an interest that is not plain wants the bundle."""
 
 
 @dataclass
@@ -25,31 +32,29 @@ class OwnSubscriptions:
 
     matching: Matching | None = None
     open: dict[Hashable, tuple[Channel, float]] = field(default_factory=dict)
-    _wanted: dict[Channel, bool] = field(default_factory=dict)  # channels asked about since the last change
+    interests: Counter[Channel] = field(default_factory=Counter)
 
     def begin(self, id: Hashable, channel: Channel, now_s: float) -> None:
         """One more."""
+        self.end(id)
         self.open[id] = (channel, now_s)
-        self._wanted.clear()
+        self.interests[channel] += 1
 
     def end(self, id: Hashable) -> None:
         """One less."""
-        self.open.pop(id, None)
-        self._wanted.clear()
+        channel, _ = self.open.pop(id, (None, 0.0))
+        self.interests[channel] -= 1
+        if self.interests[channel] <= 0:
+            del self.interests[channel]
 
     def wants(self, bundle: Bundle) -> bool:
         """Whether the node has subscribed to the bundle now."""
-        if bundle.channel not in self._wanted:
-            self._wanted[bundle.channel] = any(self._answers(bundle, by_channel=True))
-        return self._wanted[bundle.channel] or any(self._answers(bundle, by_channel=False))
-
-    def _answers(self, bundle: Bundle, by_channel: bool) -> Iterator[bool]:
-        for interest, _ in self.open.values():
-            if self.matching is None:
-                if by_channel:
-                    yield interest == bundle.channel
-            elif self.matching.by_channel(interest) == by_channel:
-                yield self.matching.matches(interest, bundle)
+        matching = self.matching
+        if matching is None:
+            return bundle.channel in self.interests
+        return matching.plain(bundle) in self.interests or any(
+            matching.matches(interest, bundle) for interest in self.interests if not matching.is_plain(interest)
+        )
 
 
 class Said(NamedTuple):
@@ -70,6 +75,7 @@ class View:
     falls: bool = False  # whether less is nearer, as with hop counts
     news: Sequence[Any] = ()  # entries that the node did not know, or not so well
     _of_channel: dict[Channel, Said] = field(default_factory=dict)
+    _sorted: dict[bool, list[Channel]] = field(default_factory=dict)
 
     def of(self, bundle: Bundle, matching: Matching | None, unknown: float) -> Said:
         """What it says of a bundle; `unknown`: where it says nothing."""
@@ -79,19 +85,28 @@ class View:
             return Said(theirs, mine, self.popularity.get(channel, 0.0))
         said = self._of_channel.get(bundle.channel)
         if said is None:
-            said = self._nearest(Said(unknown, unknown, 0.0), bundle, matching, by_channel=True)
-            self._of_channel[bundle.channel] = said
-        return self._nearest(said, bundle, matching, by_channel=False)
+            said = self._nearest(Said(unknown, unknown, 0.0), [matching.plain(bundle)])
+            fitting = [one for one in self._patterns(matching, True) if matching.matches(one, bundle)]
+            said = self._of_channel[bundle.channel] = self._nearest(said, fitting)
+        return self._nearest(said, [one for one in self._patterns(matching, False) if matching.matches(one, bundle)])
 
-    def _nearest(self, so_far: Said, bundle: Bundle, matching: Matching, by_channel: bool) -> Said:
-        """The best of what all fitting interests say: of hop counts the lowest, of likelihoods the highest."""
+    def _patterns(self, matching: Matching, by_channel: bool) -> list[Channel]:
+        """The interests in more than one channel: those that the channel decides, or the others."""
+        if not self._sorted:
+            for interest in self.theirs.keys() | self.mine.keys():
+                if not matching.is_plain(interest):
+                    self._sorted.setdefault(matching.by_channel(interest), []).append(interest)
+            self._sorted.setdefault(True, [])
+        return self._sorted.get(by_channel, [])
+
+    def _nearest(self, so_far: Said, interests: list[Channel]) -> Said:
+        """The best of what these interests say: of hop counts the lowest, of likelihoods the highest."""
         theirs, mine, popularity = so_far
         better = min if self.falls else max
-        for interest in self.theirs.keys() | self.mine.keys():
-            if matching.by_channel(interest) == by_channel and matching.matches(interest, bundle):
-                theirs = better(theirs, self.theirs.get(interest, theirs))
-                mine = better(mine, self.mine.get(interest, mine))
-                popularity += self.popularity.get(interest, 0.0)
+        for interest in interests:
+            theirs = better(theirs, self.theirs.get(interest, theirs))
+            mine = better(mine, self.mine.get(interest, mine))
+            popularity += self.popularity.get(interest, 0.0)
         return Said(theirs, mine, popularity)
 
 
@@ -112,3 +127,6 @@ class Knowledge:
     def forget(self, now_s: float) -> list[Any]:
         """Forget what has lapsed; returns it."""
         return []
+
+    def restore(self, entries: list[Any]) -> None:
+        """Know again what was known before the node was started again."""

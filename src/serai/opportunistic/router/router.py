@@ -82,6 +82,7 @@ class Router:
         self.keep_own, self.matching, self.longest_s = keep_own, matching, longest_s
         self.seen: dict[int, Bundle] = {}
         self.delivered: set[int] = set()
+        self.owed: dict[int, int] = {}  # own bundles, and the neighbours that still have to take them
         self.contacts: dict[Name, Contact] = {}
         self.subscriptions = OwnSubscriptions(matching)
         self.knowledge = protocol.knowledge(node, self.rules.own, self.subscriptions)
@@ -119,6 +120,8 @@ class Router:
         """Take a bundle into the store for which there is room, as at the start of a node that had it before."""
         self.note_seen(bundle)
         self.store.put(Copy(bundle, hops, copies), pins)
+        if pins > 0:
+            self.owed[bundle.mark] = pins
         for contact in self.contacts.values():
             self._enqueue(contact, self.store[bundle.mark])
 
@@ -211,8 +214,11 @@ class Router:
         copy = self.store.get(mark)
         if copy is None:
             return True
-        if accepted and copy.bundle.source == self.node and self.keep_own > 0:
+        if accepted and mark in self.owed:
+            self.owed[mark] -= 1
             self.store.unpin(mark)
+            if not self.owed[mark]:
+                del self.owed[mark]
         if not accepted:
             copy.copies += reserved
         elif message.copies > 0 and copy.copies == 0:
@@ -263,11 +269,16 @@ class Router:
             mark = heapq.heappop(self._expiring)[2]
             del self.seen[mark]
             self.delivered.discard(mark)
+            self.owed.pop(mark, None)
             for contact in self.contacts.values():
                 contact.known.discard(mark)
             if mark in self.store:
                 dropped.append(self.store.take(mark))
         return dropped
+
+    def next_expiry_s(self) -> float:
+        """When `expire` has something to do."""
+        return self._expiring[0][0] if self._expiring else math.inf
 
     # -- inside
 
@@ -278,7 +289,11 @@ class Router:
                 contact.due_s = min(contact.due_s, now_s)
 
     def _meets(self, interest: Channel, bundle: Bundle) -> bool:
-        return interest == bundle.channel if self.matching is None else self.matching.matches(interest, bundle)
+        if self.matching is None:
+            return interest == bundle.channel
+        if self.matching.is_plain(interest):
+            return interest == self.matching.plain(bundle)
+        return self.matching.matches(interest, bundle)
 
     def _deliver(self, bundle: Bundle) -> bool:
         """Whether the bundle is handed to the application: once, and not to its source."""

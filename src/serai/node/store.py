@@ -1,0 +1,271 @@
+"""A node's memory on disk: SQLite, one writer, all that waits in one commit. The only place that writes it.
+
+    store = Store.open(path, epoch)             or an error that says what is wrong with the file
+    node = Node(settings, store.saved(), ...)
+    writer = Writer(store, post=loop.call_soon_threadsafe, say=say)
+    writer.perform(node.published(...))         commits the rows in a thread of its own, then has the words said
+
+What was performed is said in the same order, and never before its rows are on disk.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from serai.core.errors import BadInput, CannotRun
+from serai.node.schema import STATEMENTS, TABLES, VERSION
+from serai.node.words import Effects, Saved, Word
+
+Durability = Literal["power", "crash"]
+_APPLICATION = 0x73657261  # "sera", in the header of the file
+_PRUNE_EVERY = 10_000
+_RETRY_S = 1.0
+
+
+class Store:
+    """The file. Whoever opens it has it alone; reading beside it is allowed to anybody."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: IO[bytes] | None, log_rows: int) -> None:
+        self.path, self._connection, self._lock, self._log_rows = path, connection, lock, log_rows
+        self._logged = 0
+        self._reading = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path, epoch: bytes, durability: Durability = "power", log_rows: int = 1_000_000) -> Store:
+        """The store at a path; a new one if there is none, which is called by `epoch` from then on."""
+        lock = _locked(path)
+        try:
+            if not path.exists():
+                _create(path, epoch)
+            if path.stat().st_size == 0:
+                raise _damaged(path, "it is empty")
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            _prepare(path, connection, durability)
+        except sqlite3.DatabaseError as error:
+            lock.close()
+            raise _damaged(path, str(error)) from None
+        except OSError as error:
+            lock.close()
+            raise CannotRun(f"{path}: cannot be opened: {error.strerror}") from None
+        except (BadInput, CannotRun):
+            lock.close()
+            raise
+        return cls(path, connection, lock, log_rows)
+
+    def saved(self) -> Saved:
+        """All rows that a node begins with."""
+        try:
+            return Saved(
+                meta=dict(self._all("SELECT key, value FROM meta")),
+                bundle=self._all("SELECT * FROM bundle ORDER BY id"),
+                with_data=frozenset(id for (id,) in self._all("SELECT id FROM data")),
+                interest=self._all("SELECT * FROM interest ORDER BY id"),
+                entry=self._all("SELECT * FROM entry"),
+                session=self._all("SELECT * FROM session"),
+                outbox=self._all("SELECT * FROM outbox ORDER BY session, bundle"),
+                retained=self._all("SELECT * FROM retained"),
+            )
+        except sqlite3.DatabaseError as error:
+            raise _damaged(self.path, str(error)) from None
+
+    def inbound(self) -> list[tuple[Any, ...]]:
+        """What sessions know of packets that came in."""
+        return self._all("SELECT * FROM inbound")
+
+    def data(self, id: int) -> bytes:
+        """The bytes of a bundle; b"" if they are gone."""
+        with self._reading:
+            row = self._connection.execute("SELECT bytes FROM data WHERE id = ?", (id,)).fetchone()
+        return bytes(row[0]) if row else b""
+
+    def commit(self, batch: Iterable[Effects]) -> None:
+        """Write the rows of several effects in one transaction: all of them or none."""
+        rows = [row for effects in batch for row in effects.rows]
+        if not rows:
+            return
+        with self._reading:
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                for name, values in rows:
+                    self.execute(STATEMENTS[name], values)
+                self._logged += sum(name == "log" for name, _ in rows)
+                if self._log_rows and self._logged > _PRUNE_EVERY:
+                    self.execute(STATEMENTS["log.forget"], (self._log_rows,))
+                    self._logged = 0
+                self.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        """Run one statement."""
+        self._connection.execute(statement, values)
+
+    def close(self) -> None:
+        """Leave the file to others."""
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _all(self, query: str) -> list[tuple[Any, ...]]:
+        with self._reading:
+            return self._connection.execute(query).fetchall()
+
+
+class Writer:
+    """Commits what is performed in a thread of its own, everything that waits at once.
+
+    `post(call)` runs a call where the node lives, as `loop.call_soon_threadsafe` does; `say(word)` is called there.
+    While the disk is full, what waits is tried again; `problem` says so. `failed(error)`: nothing can ever be written.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        post: Callable[[Callable[[], None]], object],
+        say: Callable[[Word], object],
+        failed: Callable[[CannotRun], None] = lambda error: None,
+    ) -> None:
+        self.store, self._post, self._say, self._failed = store, post, say, failed
+        self.problem = ""
+        self._unsaid = 0
+        self._pending: dict[int, bytes] = {}
+        self._waiting: deque[Effects] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="serai-store", daemon=True)
+        self._thread.start()
+
+    def perform(self, effects: Effects) -> None:
+        """Commit the rows, then say the words; at once if there is nothing to commit before them."""
+        if not effects.rows and not effects.words:
+            return
+        if not effects.rows and not self._unsaid:
+            self._say_all((effects,), count=False)
+            return
+        self._unsaid += 1
+        for name, values in effects.rows:
+            if name == "data":
+                id, data = values
+                assert isinstance(id, int)
+                assert isinstance(data, bytes)
+                self._pending[id] = data
+        with self._changed:
+            self._waiting.append(effects)
+            self._changed.notify()
+
+    def data(self, id: int) -> bytes:
+        """The bytes of a bundle, also of one that waits for its commit."""
+        return self._pending.get(id) or self.store.data(id)
+
+    def stop(self) -> None:
+        """Commit what waits, and end. Words are still posted."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._stopping:
+                    self._changed.wait()
+                batch = tuple(self._waiting)
+                self._waiting.clear()
+            if not batch:
+                return
+            if not self._commit(batch):
+                return
+            self._post(lambda batch=batch: self._say_all(batch))  # type: ignore[misc]
+
+    def _commit(self, batch: tuple[Effects, ...]) -> bool:
+        """Commit, however long the disk stays full; False if that will never be."""
+        while True:
+            try:
+                self.store.commit(batch)
+            except sqlite3.OperationalError as error:
+                self.problem = f"{self.store.path}: {error}"
+                with self._changed:
+                    if self._stopping:
+                        return self._give_up(error)
+                    self._changed.wait(_RETRY_S)
+            except sqlite3.Error as error:
+                return self._give_up(error)
+            else:
+                self.problem = ""
+                return True
+
+    def _give_up(self, error: sqlite3.Error) -> bool:
+        self.problem = f"{self.store.path}: {error}"
+        self._post(lambda: self._failed(CannotRun(f"{self.problem}; what was not acknowledged is not kept")))
+        return False
+
+    def _say_all(self, batch: tuple[Effects, ...], count: bool = True) -> None:
+        for effects in batch:
+            if count:
+                self._unsaid -= 1
+            for name, values in effects.rows:
+                if name == "data":
+                    self._pending.pop(values[0], None)  # type: ignore[arg-type]
+            for word in effects.words:
+                self._say(word)
+
+
+def _create(path: Path, epoch: bytes) -> None:
+    """Make an empty store: aside, and then rename it, so that there never is half a store."""
+    aside = path.with_name(f"{path.name}.new")
+    aside.unlink(missing_ok=True)
+    connection = sqlite3.connect(aside, isolation_level=None)
+    try:
+        connection.execute("PRAGMA page_size = 4096")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.executescript(
+            f"BEGIN; {TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+        connection.execute(STATEMENTS["meta"], ("epoch", epoch))
+    finally:
+        connection.close()
+    aside.rename(path)
+
+
+def _prepare(path: Path, connection: sqlite3.Connection, durability: str) -> None:
+    (kind,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if kind != _APPLICATION:
+        raise BadInput(f"{path}: a database, but not the store of a node")
+    if version > VERSION:
+        raise BadInput(f"{path}: a store of version {version}, this serai knows {VERSION}: use a newer one")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The lock of a store, which ends with whoever has it."""
+    try:
+        lock = Path(f"{path}.lock").open("wb")  # noqa: SIM115 - it stays open as long as the store
+    except OSError as error:
+        raise CannotRun(f"{path}: cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise CannotRun(f"{path}: another node has this store open") from None
+    lock.write(str(os.getpid()).encode())
+    lock.flush()
+    return lock
+
+
+def _damaged(path: Path, why: str) -> CannotRun:
+    return CannotRun(
+        f"{path}: damaged ({why}); put a backup in its place, or move it away to begin anew,"
+        " which a node never does by itself"
+    )

@@ -1,0 +1,70 @@
+"""Parquet files as one table: columns that come and go, folders that are columns, and what is refused."""
+
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from serai.core.errors import BadInput
+from serai.matching.files import parquet_files, read_pieces
+from serai.matching.landing import Landing
+
+
+def write(folder: Path, name: str, **columns: list) -> None:
+    place = folder / f"{name}.parquet"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), place)
+
+
+def whole(folder: Path) -> list[dict]:
+    files = parquet_files(folder)
+    assert files is not None
+    return pa.concat_tables(read_pieces(files.pieces, files.schema, 2)).to_pylist()
+
+
+def test_a_column_that_a_file_lacks_is_null_there_and_numbers_go_together(tmp_path: Path) -> None:
+    write(tmp_path, "a", event=[1, 2, 3], t=[1, 2, 3])
+    write(tmp_path, "b", event=[4], t=[2.5], site=["north"])
+    assert whole(tmp_path) == [
+        {"event": 1, "t": 1.0, "site": None},
+        {"event": 2, "t": 2.0, "site": None},
+        {"event": 3, "t": 3.0, "site": None},
+        {"event": 4, "t": 2.5, "site": "north"},
+    ]
+
+
+def test_names_of_folders_are_columns(tmp_path: Path) -> None:
+    write(tmp_path, "day=2026-11-01/site=n%2Fe/x", event=[1], n=[7])
+    write(tmp_path, "day=2026-11-02/site=__HIVE_DEFAULT_PARTITION__/y", event=[2], n=[8])
+    assert whole(tmp_path) == [
+        {"event": 1, "n": 7, "day": date(2026, 11, 1), "site": "n/e"},
+        {"event": 2, "n": 8, "day": date(2026, 11, 2), "site": None},
+    ]
+    assert whole(tmp_path / "day=2026-11-01") == [{"event": 1, "n": 7, "site": "n/e"}]
+
+
+def test_types_that_nothing_holds_are_refused_with_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "a", event=[1], t=[1.0])
+    write(tmp_path, "b", event=[2], t=["warm"])
+    with pytest.raises(BadInput, match=r"b\.parquet: the column t is string here, and double in other files"):
+        parquet_files(tmp_path)
+
+
+def test_each_content_lands_once_whatever_it_is_called(tmp_path: Path) -> None:
+    inbox, home = tmp_path / "in", tmp_path / "home"
+    (inbox / "deep").mkdir(parents=True)
+    (inbox / "a.csv").write_text("one")
+    (inbox / "deep" / "b.csv").write_text("one")
+    (inbox / ".hidden.csv").write_text("two")
+    landing = Landing(inbox, home)
+    assert (landing.land(), landing.land()) == (1, 0)
+    (inbox / "a.csv").write_text("more")
+    assert Landing(inbox, home).land() == 1  # after a restart
+    assert Landing(inbox, home).land() == 0
+    names = sorted(Landing(inbox, home).of(copy).name for copy in (home / "landed").iterdir())
+    assert names == ["a.csv", "a.csv"]
+    (home / "landed.jsonl").write_text((home / "landed.jsonl").read_text()[:-10])  # cut short by a crash
+    assert Landing(inbox, home).land() == 1  # copied again, to the same name
+    assert len(list((home / "landed").iterdir())) == 2

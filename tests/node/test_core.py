@@ -1,0 +1,259 @@
+"""Nodes with real stores: messages arrive once, whatever dies; limits and forged lists; memory and disk that shrink."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serai.core.errors import BadInput
+from serai.node.settings import NodeSettings
+from serai.node.store import Store
+from serai.node.words import AllSeen, ListEntry, ListMessage, Message, SendBundle
+from serai.opportunistic import dpsp, spray
+from tests.node.joined import Machine, Net
+
+ROUTING = dpsp.Settings(priorities=("long-delay",), combine="order", order="oldest", announce="change")
+
+
+@pytest.fixture
+def net() -> Iterator[Net]:
+    made = Net()
+    yield made
+    made.close()
+
+
+def test_a_message_crosses_two_hops_by_way_of_a_ferry(net: Net, tmp_path: Path) -> None:
+    one, ferry, other = (Machine(name, tmp_path, net) for name in ("one", "ferry", "other"))
+    other.subscribe("room/+")
+    assert one.publish("room/1", b"warm", 1.0) == "stored"
+    one.publish("hall/1", b"cold", 2.0)
+    net.up(one, ferry, 10.0)
+    net.down(one, ferry, 20.0)
+    net.up(ferry, other, 30.0)
+    assert other.got == [("room/1", b"warm")]
+    assert one.node.status(30.0)["transfers"]["relayed"] == 2
+    net.down(ferry, other, 40.0)
+    net.up(ferry, other, 50.0)
+    assert len(other.got) == 1
+
+
+def test_content_decides_for_neighbours_too(net: Net, tmp_path: Path) -> None:
+    chosen = ROUTING.model_copy(update={"filters": ("duplicate", "known-subscription")})
+    one, other = (Machine(name, tmp_path, net, protocol=chosen) for name in ("one", "other"))
+    other.subscribe("c:room/#?t > 20")
+    net.up(one, other, 1.0)
+    for degrees in (19, 21, 30):
+        one.publish("room/1", b'{"t": %d}' % degrees, 2.0)
+    assert [payload for _, payload in other.got] == [b'{"t": 21}', b'{"t": 30}']
+    assert sum(isinstance(word, SendBundle) for word in net.sent) == 2
+
+
+def test_sessions_of_one_node_share_it(net: Net, tmp_path: Path) -> None:
+    one = Machine("one", tmp_path, net)
+    for client in ("a", "b"):
+        one.subscribe("news", client)
+    one.offline = True
+    one.publish("news", b"x", 1.0)
+    assert [len(list(one.node.outbox(client))) for client in ("a", "b")] == [1, 1]
+    assert len(one.node.router.subscriptions.open) == 1
+    one.perform(one.node.unsubscribed("a", "news", 2.0))
+    assert len(one.node.router.subscriptions.open) == 1
+    one.perform(one.node.unsubscribed("b", "news", 2.0))
+    assert not one.node.router.subscriptions.open
+    assert one.perform(one.node.unsubscribed("b", "news", 2.0)) == "none"
+
+
+def test_a_retained_message_waits_for_new_subscribers_and_the_newest_wins(net: Net, tmp_path: Path) -> None:
+    one = Machine("one", tmp_path, net)
+    one.publish("t", b"old", 1.0, retain=True)
+    one.publish("t", b"new", 2.0, retain=True)
+    one.subscribe("t", now_s=3.0)
+    assert one.got == [("t", b"new")]
+    one.publish("t", b"", 4.0, retain=True)
+    one.subscribe("t", "later", now_s=5.0)
+    assert one.got == [("t", b"new"), ("t", b"")]  # the empty one went to the subscriber there was
+
+
+def test_a_store_full_of_what_must_stay_refuses(net: Net, tmp_path: Path) -> None:
+    one, other = (Machine(name, tmp_path, net, store_bundles=2) for name in ("one", "other"))
+    assert [one.publish("t", b"%d" % n, 1.0) for n in range(3)] == ["stored", "stored", "full"]
+    net.up(one, other, 2.0)
+    assert one.publish("t", b"4", 3.0) == "stored"  # the neighbour has the others
+    assert one.node.status(3.0)["drops"] == {"expired": 0, "evicted": 1, "full": 1}
+
+
+def test_nothing_is_forgotten_by_a_restart(net: Net, tmp_path: Path) -> None:
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
+    other.subscribe("t")
+    other.offline = True
+    for n in range(5):
+        one.publish("t", b"%d" % n, float(n))
+    net.up(one, other, 10.0)
+    before = state(other)
+    net.down(one, other, 11.0)
+    for machine in (one, other):
+        machine.die()
+        machine.start(12.0)
+    assert state(other) == before
+    other.offline = False
+    other.take("app")
+    assert [payload for _, payload in other.got] == [b"0", b"1", b"2", b"3", b"4"]
+    net.up(one, other, 20.0)
+    one.publish("t", b"5", 21.0)
+    assert len(other.got) == 6
+    assert len({held.bundle.key for held in one.node.holdings.by_id.values()}) == 6
+
+
+def state(machine: Machine) -> Any:
+    node = machine.node
+    return (
+        {mark: (copy.bundle, copy.hops) for mark, copy in node.router.store._copies.items()},
+        set(node.router.seen),
+        node.router.delivered,
+        [list(node.outbox(client)) for client in node.outboxes.sessions],
+        node.router.knowledge.known,  # type: ignore[attr-defined]
+        node.holdings.waiting_bytes,
+        node.router.store.used_bytes,
+    )
+
+
+def test_a_clock_set_back_brings_nothing_twice(net: Net, tmp_path: Path) -> None:
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
+    other.subscribe("t")
+    one.publish("t", b"x", 100.0, lifetime_s=50.0)
+    net.up(one, other, 101.0)
+    other.perform(other.node.tick(200.0))
+    assert not other.node.router.seen
+    net.down(one, other, 102.0)
+    net.up(one, other, 103.0)
+    assert other.got == [("t", b"x")]
+    other.perform(other.node.tick(100.0 + 50.0 + 3600.0))
+    assert not other.node.holdings.by_id
+
+
+ENTRY = ListEntry("dtn://x/", 1, "t:a", 0, 10_000, 9_000, 0, 0)
+LIES = [
+    ENTRY._replace(hops=-7),
+    ENTRY._replace(hops=256),
+    ENTRY._replace(renewed=10**9),
+    ENTRY._replace(renewed=-1),
+    ENTRY._replace(created_ms=4_000_000),
+    ENTRY._replace(renewal_ms=0),
+    ENTRY._replace(lifetime_ms=10**12),
+    ENTRY._replace(interest="t:" + "a" * 1023),
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_an_entry_that_cannot_be_true_is_not_believed(lie: ListEntry, net: Net, tmp_path: Path) -> None:
+    one, other = Machine("one", tmp_path, net, entries=2), Machine("other", tmp_path, net)
+    net.up(one, other, 1.0)
+    fine = [ENTRY._replace(n=n) for n in (2, 3, 4)]
+    one.perform(one.node.list_received(other.eid, ListMessage(9, 1.0, (lie, *fine), AllSeen(frozenset())), 1.0))
+    assert {entry.id for entry in one.node.router.knowledge.known.values()} == {2, 3}  # type: ignore[attr-defined]
+    assert one.node.contacts.counts["entries refused"] == 2
+
+
+def test_lists_tell_only_what_is_new_in_the_journal(net: Net, tmp_path: Path) -> None:
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
+    for n in range(2000):
+        one.perform(one.node.published("app", one_message(n), 1000.0, 1.0))
+    net.words.clear()
+    net.up(one, other, 2.0)
+    first = net.list_bytes
+    assert first > 16_000
+    net.down(one, other, 3.0)
+    net.up(one, other, 4.0)
+    assert net.list_bytes - first < 16_500  # what `other` got from `one` is new in its own journal
+    second = net.list_bytes
+    net.down(one, other, 5.0)
+    net.up(one, other, 6.0)
+    assert net.list_bytes - second < 200
+    assert sum(isinstance(word, SendBundle) for word in net.sent) == 2000
+
+
+def one_message(n: int) -> Any:
+    return Message("t", b"%d" % n, 1)
+
+
+def test_what_no_live_node_can_do_is_refused() -> None:
+    with pytest.raises(BadInput, match="one of: dpsp, flooding, direct"):
+        NodeSettings("dtn://a/", protocol=spray.Settings())
+    with pytest.raises(BadInput, match="one of: vector, bloom"):
+        NodeSettings("dtn://a/", protocol=dpsp.Settings(seen="live"))
+
+
+# ---- a store that dies
+
+
+class Dying(Store):
+    """It dies before the n-th statement of all that are run: nothing after that reaches the disk."""
+
+    left = 1 << 60
+
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
+        Dying.left -= 1
+        if Dying.left < 0:
+            raise DyingNow
+        super().execute(statement, values)
+
+
+class DyingNow(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+def meet(net: Net, machines: list[Machine]) -> None:
+    """A contact in which messages go both ways, and one that is published meanwhile."""
+    one, other = machines
+    net.up(one, other, 10.0)
+    one.publish("a", b"during", 11.0)
+    net.tick(12.0)
+    net.down(one, other, 13.0)
+
+
+def test_it_may_die_at_any_statement_of_a_contact(tmp_path: Path) -> None:
+    """Whatever was said before stays true: nothing lost that was accepted, nothing delivered twice."""
+    n = 0
+    while True:
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        Dying.left = 1 << 60
+        net = Net()
+        machines = [Machine(name, folder, net, Dying) for name in ("one", "other")]
+        for machine, topic in zip(machines, "ab", strict=True):
+            machine.subscribe("b" if topic == "a" else "a")
+            for message in range(3):
+                machine.publish(topic, b"%d" % message, float(message))
+        Dying.left = n
+        try:
+            meet(net, machines)
+            survived = True
+        except DyingNow:
+            survived = False
+        Dying.left = 1 << 60
+        published = during_was_stored(machines[0]) if not survived else True
+        for machine in machines:
+            machine.die()
+            machine.start(20.0)
+        net.words.clear()
+        net.up(*machines, 21.0)
+        for machine in machines:
+            machine.take("app")
+        wanted = [[b"0", b"1", b"2"], [b"0", b"1", b"2"] + [b"during"] * published]
+        assert [sorted(payload for _, payload in machine.got) for machine in machines] == wanted, n
+        net.close()
+        if survived:
+            break
+        n += 1
+    assert n > 60
+
+
+def during_was_stored(machine: Machine) -> bool:
+    reader = sqlite3.connect(machine.path)
+    (found,) = reader.execute(
+        "SELECT count(*) FROM bundle WHERE sequence = 4 AND source = ?", (machine.eid,)
+    ).fetchone()
+    reader.close()
+    return bool(found)

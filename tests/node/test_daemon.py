@@ -1,0 +1,115 @@
+"""Nodes as processes: start, messages across, signals, kill -9 and cuts, what cannot be started."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serai.cli import execute
+from tests.node.crash import ROOT, Application, story, wait
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+
+
+def init(folder: Path, name: str, more: str = "") -> Path:
+    assert execute(["node", "init", name, "--network", "net", "--out", str(folder / name)]) == 0
+    doors = '[links]\nlisten = "127.0.0.1:0"\n[mqtt]\nlisten = "127.0.0.1:0"\n[web]\nlisten = "127.0.0.1:0"\n'
+    with (folder / name / "node.toml").open("a") as file:
+        file.write("[beacon]\non = false\n" + doors + more)
+    return folder / name
+
+
+@contextmanager
+def node(folder: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """A running node, and the ports of its doors."""
+    command = [sys.executable, "-m", "serai", "node", "run", str(folder), "--json"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT | environment
+    )
+    assert process.stdout is not None
+    try:
+        yield process, json.loads(process.stdout.readline())["ports"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_message_crosses_two_nodes_and_both_end_in_order(tmp_path: Path) -> None:
+    with node(init(tmp_path, "a")) as (a, doors):
+        more = f'[[neighbours]]\naddress = "127.0.0.1:{doors["tcpcl"]}"\n'
+        with node(init(tmp_path, "b", more)) as (b, others):
+            subscriber, publisher = Application("sub", others["mqtt"]), Application("pub", doors["mqtt"])
+            assert wait(lambda: subscriber.client.is_connected() and publisher.client.is_connected(), 10)
+            publisher.client.publish("crash/x", b"hello", qos=2)
+            assert wait(lambda: subscriber.got == {b"hello": 1}, 10)
+            publisher.stop()
+            subscriber.stop()
+            for process, number in ((a, signal.SIGTERM), (b, signal.SIGINT)):
+                process.send_signal(number)
+                began_s = time.monotonic()
+                assert process.wait(10) == 0
+                assert time.monotonic() - began_s < 2.0
+            assert a.stderr is not None
+            assert "dtn://b/: session open" in a.stderr.read()
+
+
+def test_systemd_is_told(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as there:
+        there.bind(str(tmp_path / "notify"))
+        there.settimeout(10)
+        with node(init(tmp_path, "a"), NOTIFY_SOCKET=str(tmp_path / "notify")) as (process, _):
+            said = {there.recv(100), there.recv(100)}
+            process.terminate()
+            assert said <= {b"READY=1", b"WATCHDOG=1"}
+            assert there.recv(100) == b"STOPPING=1"
+
+
+def attempt(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "serai", "node", "run", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=30, check=False)
+
+
+def test_what_cannot_be_started_says_so_in_a_line(tmp_path: Path) -> None:
+    folder = init(tmp_path, "a")
+    with node(folder) as (_, doors):
+        second = attempt(folder)
+        assert (second.returncode, second.stderr.count("\n")) == (3, 1)
+        assert "another node has this store open" in second.stderr
+        other = init(tmp_path, "b")
+        text = (other / "node.toml").read_text()
+        (other / "node.toml").write_text(
+            text.replace('[links]\nlisten = "127.0.0.1:0"', f'[links]\nlisten = "127.0.0.1:{doors["tcpcl"]}"')
+        )
+        busy = attempt(other)
+        assert (busy.returncode, busy.stderr.count("\n")) == (2, 1)
+        assert re.search(rf"TCPCL cannot listen on 127.0.0.1:{doors['tcpcl']}: .*in use", busy.stderr)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "node.toml").write_text('nmae = "c"\n')
+    wrong = attempt(tmp_path / "c")
+    assert wrong.returncode == 2
+    assert 'nmae: unknown key; did you mean "name"?' in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["node.toml"]
+
+
+THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
+LINES = [(seed, 4, 5000, 30) for seed in range(1, 21)] if THOROUGH else [(1, 3, 150, 4)]
+
+
+@pytest.mark.parametrize(("seed", "nodes", "messages", "events"), LINES)
+def test_nothing_is_lost_or_twice_though_nodes_die_and_links_are_cut(
+    seed: int, nodes: int, messages: int, events: int
+) -> None:
+    told = story(seed, messages, nodes=nodes, events=events, timeout_s=300.0)
+    assert (told.lost, told.twice, told.deliveries) == (0, 0, (nodes - 1) * messages)
+    assert told.kills + told.cuts == events
