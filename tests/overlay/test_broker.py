@@ -141,6 +141,16 @@ def test_the_news_of_a_break_goes_back_to_the_subscriber() -> None:
     assert versions == {4}  # version 1 had the labels 2 and 3; what is broken and outdated has been forgotten
 
 
+def test_the_news_of_a_break_is_told_again_until_it_is_heard() -> None:
+    bus = line(4, configuration(mends=True))
+    ask(bus, 0, "query", 7, 7.5)
+    bus.kill({3})
+    bus.brokers[2].lost(3)  # and nobody hears what it says
+    bus.tick()
+    bus.tick()
+    assert {subquery.version for subquery in bus.brokers[2].queries.subqueries.values()} == {4}
+
+
 def test_what_is_broken_and_outdated_is_forgotten() -> None:
     bus = line(3, configuration(mends=True))
     ask(bus, 0, "query", 7, 7.5)
