@@ -21,12 +21,13 @@ from serai.log.run import write_run as write_run
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import OpportunisticMetrics
 from serai.opportunistic.sections import OpportunisticScenario
+from serai.opportunistic.simulation import given_in, simulate_given
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.load import Overrides, load, parse
 from serai.scenario.section import Scenario
-from serai.scenario.write import json_schema, starting_text
+from serai.scenario.write import json_schema, starting_text, to_toml
 
 
 def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
@@ -89,6 +90,20 @@ def simulate(
     with announced_compilation(chosen.protocol.name):
         run: SimulatedRun = kind.simulate(chosen, seed, **options)
     return run
+
+
+def simulate_again(
+    folder: str | Path, protocol: str | None = None, overrides: Overrides = (), seed: int = 0, *, full_log: bool = False
+) -> OpportunisticRun:
+    """What would have happened: the contacts, publications and subscriptions of a run folder under another protocol."""
+    run = read_run(folder)
+    if not isinstance(run, OpportunisticRun):
+        raise BadInput(f"{folder}: only runs of contacts can be simulated again")
+    text = to_toml(run.scenario)
+    scenario = parse_scenario(text, str(Path(folder) / RUN_FILE), overrides, protocol)
+    assert isinstance(scenario, OpportunisticScenario)
+    with announced_compilation(scenario.protocol.name):
+        return simulate_given(scenario, given_in(run), seed, full_log)
 
 
 def scenario_of(scenario: str | Path | Scenario, protocol: str | None = None) -> Scenario:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from serai.field.log import FieldRun
-from serai.field.metrics import FieldMetrics, by_community
+from serai.field.metrics import FieldMetrics, alive_over_time, by_community
+from serai.field.tables import columns_of
 from serai.kinds import FIELD
 from serai.lab import delay_cdf, measure
 from serai.log.metrics import jain
@@ -16,6 +17,7 @@ from tests.log import hand_made
 
 ANYTHING = (-math.inf, math.inf)
 NOTHING = (1.0, 0.0)
+HEARD = {"silent_while_pausing": False}
 
 
 @pytest.fixture
@@ -81,9 +83,9 @@ def test_control_messages(lively):
 
 
 def test_drops_by_reason():
-    dropped = measured(drops={"expired": 1, "spent": 2, "full": 3, "stranded": 4})
+    dropped = measured(drops={"expired": 1, "spent": 2, "full": 3, "stranded": 4, "dead": 5})
     found = (dropped.drops_expired, dropped.drops_spent, dropped.drops_full, dropped.drops_stranded)
-    assert found == (1, 2, 3, 4)
+    assert (*found, dropped.drops_dead) == (1, 2, 3, 4, 5)
 
 
 BUSY = {"event_pj": [1, 4_000_000_000_000, 2], "control_pj": [0, 1_000_000_000_000, 4_000_000_000_000]}
@@ -109,13 +111,36 @@ def test_control_may_make_another_sensor_the_busiest():
 
 
 def test_a_simulated_death_is_the_lifetime():
-    dead = measured(died_s=43_200.0, **BUSY)
+    dead = measured(ended_s=43_200.0, died=[-1, 43_200, -1], **BUSY)
     assert dead.lifetime_days == 0.5
     assert dead.lifetime_events_only_days == pytest.approx(2.5 * 0.5)  # 4 of 10 J in half a day
 
 
+def test_deaths_in_a_run_that_goes_on():
+    """s0 dies in second 4, s2 in second 9: what they would have measured later was never born."""
+    events = [(0, 3.5, 1.0), (0, 4.5, 1.0), (1, 20.0, 1.0), (2, 9.0, 1.0), (2, 9.25, 1.0)]
+    run = hand_made.world(events, [ANYTHING])
+    ledger = hand_made.ledger(run, [(2, 0, 21, True)], died=[4, -1, 9], event_pj=[10**13, 10**13, 0])
+    dead = measure(hand_made.run(run, ledger))
+    assert (dead.events, dead.wanted_pairs, dead.delivered_pairs) == (3, 3, 1)
+    assert dead.mean_delay_s == 1.0
+    assert (dead.sensors_alive, dead.lifetime_days) == (1, 4 / 86_400)
+    assert dead.lifetime_events_only_days == 4 / 86_400  # s1 spent as much, in 60 s
+    since_s, alive = alive_over_time(hand_made.run(run, ledger))
+    assert (since_s.tolist(), alive.tolist()) == ([0, 5, 10], [3, 2, 1])
+
+
+def test_contacts_end_with_the_sensor():
+    run = hand_made.world([], [ANYTHING, ANYTHING])
+    there = hand_made.run(run, hand_made.ledger(run, died=[-1, 3, 9]), hand_made.scenario("ced", HEARD))
+    contacts = columns_of(there)["contacts"]
+    found = set(zip(*(contacts[name].tolist() for name in ("a", "b", "start_s", "end_s")), strict=True))
+    # Subscriber 0 walks 1 m a second from s0: out of touch of s0 at 15 s; subscriber 1 stands with s2.
+    assert found == {(0, 3, 0.0, 15.0), (1, 3, 0.0, 4.0), (2, 4, 0.0, 10.0)}
+
+
 def test_events_after_the_death_do_not_count():
-    dead = measured([(0, 0, 3, True)], events=[(0, 0.0, 1.0), (0, 5.0, 1.0), (2, 5.5, 1.0)], died_s=5.0)
+    dead = measured([(0, 0, 3, True)], events=[(0, 0.0, 1.0), (0, 5.0, 1.0), (2, 5.5, 1.0)], ended_s=5.0)
     assert (dead.events, dead.wanted_pairs, dead.delivery_ratio) == (2, 2, 0.5)
     assert dead.fairness_communities == 1.0  # only community 0 had events while the run lasted
 
@@ -248,7 +273,7 @@ def test_upper_bounds():
 
 def test_upper_bounds_of_a_run_that_ended_with_a_death():
     run = audible_in_pauses()
-    dead = replace(run, ledger=run.ledger._replace(died_s=12.0))
+    dead = replace(run, ledger=run.ledger._replace(ended_s=12.0))
     metrics = measure(dead, upper_bound=True)
     assert metrics.wanted_pairs == 5
     assert metrics.upper_bound_direct == 2 / 5  # nobody walked on to s2

@@ -23,6 +23,7 @@ SMALL = {
 }
 SETTINGS: list[dict[str, Any]] = [
     {},
+    {"sensors.battery": "2 mJ"},
     {"sensors.queue": 3},
     {"protocol.stranded": "kept"},
     {"protocol.relays": "open", "protocol.alpha": 1},
@@ -40,7 +41,8 @@ def slow_losses(run: serai.FieldRun) -> list[tuple[int, int, str]]:
     found = []
     for event in rows["events"]:
         expiry = int(np.floor(event["time_s"] + event["lifetime_s"])) + 1
-        if expiry >= run.scenario.duration_s:
+        died_s = rows["sensors"][event["node"]]["died_s"]
+        if expiry >= run.scenario.duration_s or (died_s is not None and np.ceil(event["time_s"]) > died_s):
             continue
         lay = [(np.ceil(event["time_s"]), event["node"])]
         lay += [

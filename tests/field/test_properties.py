@@ -17,6 +17,7 @@ from serai.world.grid import Grid
 from tests.field.naive import play
 from tests.field.naive.field import tracks_of
 from tests.field.naive.parts import (
+    DEAD,
     EXPIRED,
     FULL,
     PLACEMENT,
@@ -60,12 +61,16 @@ class Replay:
         self.stored: Counter[tuple[int, int]] = Counter()  # (sensor, event)
         self.relayed: Counter[tuple[int, int]] = Counter()
         self.relays = Counter(created=0, ended=0)
+        self.died = records.died
         for slot in range(self.scenario.duration_s):
-            self.drops = [drop for drop in records.drops if drop.time_s == slot]
+            dropped = [drop for drop in records.drops if drop.time_s == slot]
+            self.drops = [drop for drop in dropped if drop.reason != DEAD]
+            self.dead = Counter((drop.node, drop.event) for drop in dropped if drop.reason == DEAD)
             self.expire(slot)
             self.bear(slot)
             self.strand()
             self.follow([row for row in records.transfers if row.time_s == slot])
+            self.bury([sensor for sensor, died in enumerate(records.died) if died == slot])
             assert not self.drops, "a drop that nothing explains"
 
     def held(self, sensor: int) -> int:
@@ -108,7 +113,8 @@ class Replay:
 
     def bear(self, slot: int) -> None:
         for event, sensor in enumerate(self.world.event_sensor.tolist()):
-            if math.ceil(self.world.event_time_s[event]) == slot:
+            dead = 0 <= self.died[sensor] < slot
+            if math.ceil(self.world.event_time_s[event]) == slot and not dead:
                 if self.next_drop_is(event, sensor, FULL):
                     assert self.held(sensor) == self.scenario.sensors.queue
                 else:
@@ -124,6 +130,8 @@ class Replay:
             if row.kind in (SOURCE, RELAY):
                 self.hop(row)
                 self.spend(row, rows[number:])
+            elif not row.accepted:
+                self.take(self.dead, row.receiver, row.event)
             elif number == len(rows) or rows[number].kind != PLACEMENT:
                 self.store(row.event, row.receiver)
 
@@ -139,8 +147,10 @@ class Replay:
         elif row.accepted:
             self.add(self.relayed, row.receiver, row.event)
         else:
-            assert self.held(row.receiver) == self.scenario.sensors.queue
-            assert self.next_drop_is(row.event, row.receiver, FULL)
+            if not self.next_drop_is(row.event, row.receiver, FULL):
+                self.take(self.dead, row.receiver, row.event)
+            else:
+                assert self.held(row.receiver) == self.scenario.sensors.queue
             self.relays["ended"] += 1
 
     def spend(self, row: Transfer, later: list[Transfer]) -> None:
@@ -152,11 +162,22 @@ class Replay:
             self.take(self.stored, row.sender, row.event)
 
     def store(self, event: int, place: int) -> None:
-        """A returned event has come to its place."""
+        """A returned event has come to its place, or to a sensor that cannot pay to send it on and dies with it."""
         if self.next_drop_is(event, place, FULL):
             assert self.held(place) == self.scenario.sensors.queue
+        elif self.held(place) == self.scenario.sensors.queue:
+            self.take(self.dead, place, event)
         else:
             self.add(self.stored, place, event)
+
+    def bury(self, dying: list[int]) -> None:
+        """What lay in the queues of those who died is lost, and nobody else lost anything; deaths strand, too."""
+        held = {key: n for key, n in (self.stored + self.relayed).items() if key[0] in dying}
+        assert +self.dead == held
+        for key in held:
+            self.relays["ended"] += self.relayed.pop(key, 0)
+            self.stored.pop(key, None)
+        self.strand()
 
 
 @given(any_cases)

@@ -269,9 +269,9 @@ def test_a_head_with_less_than_theta_left_is_replaced_by_the_sensor_with_most(
     which has it already. With 1 pJ less than theta left sensor 3 becomes head: placement starts at its root.
     """
     walk: Walk = [(0.0, *middle(0)), (9.5, *middle(0)), (10.0, *middle(6))]
-    world = build_world(field_of(7, 1), 11, ROW, [walk], [Happening(0, 1.0), Happening(0, 2.0)])
+    world = build_world(field_of(7, 1), 11, ROW, [walk], [Happening(0, 1.0), Happening(0, 2.0)], battery_j=1.0)
     theta = f"{10**12 - RETURNED + below_pj} pJ"
-    scenario = build_scenario(world, 11, {"name": "cet", "theta": theta}, sensors={"battery": "1 J"})
+    scenario = build_scenario(world, 11, {"name": "cet", "theta": theta})
     records = run(world, scenario, KEY)
     placed = [row for row in records.transfers if row.kind == PLACEMENT]
     assert [(row.sender, row.receiver) for row in placed if row.event == 0] == [(2, 1)]

@@ -2,6 +2,7 @@
 
 from itertools import groupby
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from serai.field.sections import RadioSection
 from serai.field.simulation import build_world, order_key
 from tests.conftest import UNCOMPILED
 from tests.field.naive import play
-from tests.field.naive.parts import EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
+from tests.field.naive.parts import DEAD, EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
 from tests.field.worlds import Case, any_cases, cases, product_records
 
 
@@ -22,13 +23,13 @@ def settled(records: Records) -> list[tuple[Drop, tuple[int, bool, int]]]:
     drops, rows = zip(records.drops, records.whose, strict=True), []
     for (_, reason), group in groupby(drops, key=lambda row: (row[0].time_s, row[0].reason)):
         step = list(group)
-        rows += sorted(step) if reason in (EXPIRED, STRANDED) else step
+        rows += sorted(step) if reason in (EXPIRED, STRANDED, DEAD) else step
     return rows
 
 
 def assert_same(product: Records, naive: Records) -> None:
     """Number for number, the most telling difference first."""
-    assert product.died_s == naive.died_s
+    assert product.died == naive.died
     assert product.transfers == naive.transfers
     assert product.kept == naive.kept
     assert settled(product) == settled(naive)
@@ -68,13 +69,13 @@ def test_dg_is_its_naive_twin(case: Case) -> None:
 def test_until_the_first_death_is_played_alike(case: Case, share: float) -> None:
     """With a battery that holds a share of what the busiest sensor spends: it dies early, late or not at all."""
     world, scenario, key = case
-    whole = play(*case)
+    whole = play(world._replace(battery_j=np.full(len(world.sensor_x), 9e6)), scenario, key)
     spent = whole.event_pj
     if scenario.radio.control_costs:
         spent = [events + control for events, control in zip(spent, whole.control_pj, strict=True)]
     battery_j = max(round(share * max(spent)), 1) / 1e12
-    dying = scenario.model_copy(update={"sensors": scenario.sensors.model_copy(update={"battery_j": battery_j})})
-    assert_same(product_records(world, dying, key, until_death=True), play(world, dying, key, until_death=True))
+    dying = world._replace(battery_j=np.full(len(world.sensor_x), battery_j))
+    assert_same(product_records(dying, scenario, key, until_death=True), play(dying, scenario, key, until_death=True))
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))

@@ -85,6 +85,7 @@ def build_world(
     walks: Sequence[Walk],
     events: Sequence[Happening],
     wants: Sequence[Bounds] | None = None,
+    battery_j: float = 10.0,
 ) -> World:
     """A world from plain lists; without `wants` everybody wants everything."""
     bounds = list(wants) if wants is not None else [ANYTHING] * len(walks)
@@ -100,6 +101,7 @@ def build_world(
         sensor_x=x,
         sensor_y=y,
         sensor_cell=cells,
+        battery_j=np.full(len(sensors), battery_j),
         communities=find_communities(grid, cells),
         tracks=tracks,
         visits=visits_of(tracks, grid, slots),
@@ -179,7 +181,7 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         control_pj=ledger.control_pj.tolist(),
         control_messages=Counter(ledger.control_messages),
         control_bits=Counter(ledger.control_bits),
-        died_s=ledger.died_s,
+        died=ledger.died.tolist(),
     )
 
 
@@ -337,7 +339,10 @@ PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 }
 
 SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "sensors": {"battery": st.sampled_from(["10 J", "0.2 mJ", "0.02 mJ"]), "queue": mostly(200, 5, 2, 1)},
+    "sensors": {
+        "battery": st.sampled_from(["10 J", "10 J", "1 mJ", "0.2 mJ", "0.02 mJ"]),
+        "queue": mostly(200, 5, 2, 1),
+    },
     "events": {
         "lifetime": mostly("2000 s", "40 s", "17.5 s", "10 s", "1 s", "0.5 s"),
         "size": mostly("250 bit", "1 bit"),
@@ -357,7 +362,10 @@ def make_case(
 ) -> Case:
     """A world of that shape and a protocol with those settings in it."""
     world = fill(shape)
-    return Case(world, build_scenario(world, shape.slots, {"name": protocol, **settings}, **sections), key)
+    scenario = build_scenario(world, shape.slots, {"name": protocol, **settings}, **sections)
+    rng, usual = random.Random(shape.seed), scenario.sensors.battery_j
+    batteries = np.array([usual * rng.choice([1, 1, 1, 0.1, 3]) for _ in world.sensor_x])
+    return Case(world._replace(battery_j=batteries), scenario, key)
 
 
 def cases(protocol: str) -> st.SearchStrategy[Case]:

@@ -68,6 +68,7 @@ def world(
         sensor_x=x,
         sensor_y=y,
         sensor_cell=cells,
+        battery_j=np.full(len(sensors), 10.0),
         communities=find_communities(GRID, cells),
         tracks=tracks,
         visits=visits_of(tracks, GRID, duration_s),
@@ -96,7 +97,8 @@ def ledger(of: World, receptions: list[Reception] = [], **changes: Any) -> Ledge
         received=np.zeros(sensors, np.int64),
         event_pj=np.zeros(sensors, np.int64),
         control_pj=np.zeros(sensors, np.int64),
-        drops=dict.fromkeys(("expired", "spent", "full", "stranded"), 0),
+        died=np.full(sensors, -1, np.int32),
+        drops=dict.fromkeys(("expired", "spent", "full", "stranded", "dead"), 0),
         control_messages={},
         control_bits={},
     )
@@ -135,7 +137,7 @@ def lively() -> FieldRun:
         received=[0, 1, 0],
         event_pj=[30_000_000, 20_000_000, 26_000_000],
         control_pj=[1, 2, 3],
-        drops={"expired": 1, "spent": 0, "full": 1, "stranded": 0},
+        drops={"expired": 1, "spent": 0, "full": 1, "stranded": 0, "dead": 0},
         control_messages={"hello": 9, "reply": 12},
         control_bits={"hello": 576, "reply": 1152},
     )

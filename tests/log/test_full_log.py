@@ -63,6 +63,6 @@ def test_receiving_may_be_free():
 def test_nothing_happened():
     run = hand_made.lively()
     ledger = aggregate_full_log(hand_made.full_log([], []), run)
-    assert ledger.drops == dict.fromkeys(("expired", "spent", "full", "stranded"), 0)
+    assert ledger.drops == dict.fromkeys(("expired", "spent", "full", "stranded", "dead"), 0)
     assert ledger.transmissions.tolist() == [0, 0, 0]
     assert ledger.reception_wanted.dtype == bool

@@ -66,7 +66,7 @@ def test_another_log_version(folder):
 
 
 def test_description_with_something_missing(folder):
-    change_description(folder, seed=..., counts={"drops": {}, "died_s": None})
+    change_description(folder, seed=..., counts={"drops": {}, "ended_s": None})
     missing = "seed, counts.control_messages, counts.control_bits"
     assert complaint_about(folder) == f"{folder / 'run.json'}: damaged, it lacks {missing}; run the simulation again"
 

@@ -32,6 +32,11 @@ def named() -> FieldRun:
     return replace(run, scenario=scenario, world=run.world._replace(sensor_names=("Brücke", 'the "old" mill', "")))
 
 
+def dead() -> FieldRun:
+    run = hand_made.lively()
+    return replace(run, ledger=run.ledger._replace(ended_s=41.0, died=np.array([-1, 41, -1], np.int32)))
+
+
 RUNS = {
     "everything": hand_made.lively(),
     "ledger only": replace(hand_made.lively(), full=None),
@@ -40,7 +45,7 @@ RUNS = {
     "no events": empty([], [ANYTHING]),
     "no subscribers": empty([(0, 1.0, 2.0)], []),
     "missing value": empty([(0, 1.0, np.nan)], [ANYTHING]),
-    "death": replace(hand_made.lively(), ledger=hand_made.lively().ledger._replace(died_s=41.0)),
+    "death": dead(),
     "named sensors": named(),
     "large seed": replace(hand_made.lively(), seed=2**62 + 1),
 }

@@ -24,6 +24,7 @@ The rules in words, with everything the paper leaves open, are in docs/field/rul
 from typing import Literal
 
 from serai.core.jit import engine, shared, step
+from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.forwarding import line_up_arrived, take_turn
 from serai.field.collection.sessions import meet
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
@@ -58,7 +59,11 @@ def advance(field: Field, rules: CollectionRules, start: int) -> int:
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
-        run_slot(field, rules, slot)
+        if not field.tally[0].unburied:
+            run_slot(field, rules, slot)
+        if deaths_need_room(field):
+            return slot
+        bury(field, rules)
         if is_over(field):
             return slot + 1
     return field.limits.slots

@@ -6,7 +6,7 @@ networks (in Chinese). Journal of Software 2010, 21(8), 1954-1967.
 Where to find what, in the paper's order:
 
     2.1    network model                                serai.field.communities
-    3.1    the community head                           elect
+    3.1    the community head                           elect, look_after_head
     3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.collection
     3.2.2  return: (1) sizes, (2) what, when, to whom   fill_bags, return_events, return_event
            (3) notice to the head                       notify
@@ -25,15 +25,38 @@ from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import engine, shared, step
 from serai.core.units import Joules
 from serai.field import ced
+from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
-from serai.field.engine.control import energy_left_pj, is_over
-from serai.field.engine.ledger import accept, locate, log_drop, log_stored, log_transfer, received_now, send_to_sensor
+from serai.field.engine.batteries import charge
+from serai.field.engine.control import flood, is_over
+from serai.field.engine.ledger import (
+    accept,
+    can_send,
+    locate,
+    log_drop,
+    log_refused,
+    log_stored,
+    log_transfer,
+    received_now,
+)
 from serai.field.engine.queues import new_copy
 from serai.field.engine.sessions import clear_pending, find_session
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import short_of_room
-from serai.field.engine.state import FULL, NONE, PLACEMENT, RETURN, STORED, Field, Limits, in_touch
+from serai.field.engine.state import (
+    DEAD,
+    ELECTION,
+    FULL,
+    NONE,
+    NOTICE,
+    PLACEMENT,
+    RETURN,
+    STORED,
+    Field,
+    Limits,
+    in_touch,
+)
 from serai.field.world import World
 
 PAPER = "J. Zhu et al., Journal of Software 2010, 21(8), 1954-1967"
@@ -79,10 +102,9 @@ def rules_of(settings: Settings) -> Rules:
 
 
 def simulate(world: World, limits: Limits, settings: Settings) -> Field:
-    """Run CET over a world; every community begins with an election."""
+    """Run CET over a world."""
     rules = rules_of(settings)
     field = lay_out(world, limits, rules.collection.silent_while_pausing, copies=True)
-    field.communities.elections = 1
     return drive(field, lambda state, start: advance(state, rules, start))
 
 
@@ -93,32 +115,62 @@ def advance(field: Field, rules: Rules, start: int) -> int:
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
-        ced.run_slot(field, rules.collection, slot)
-        fill_bags(field, rules)
-        for subscriber in range(len(field.subscribers)):
-            who = field.subscribers[subscriber]
-            if who.bag != NONE and who.sessions > 0 and who.audible:
-                return_events(field, rules, subscriber)
+        if slot == 0:
+            elect_first_heads(field)
+        if not field.tally[0].unburied:
+            run_slot(field, rules, slot)
+        if deaths_need_room(field):
+            return slot
+        if field.tally[0].exhausted > 0:
+            bury(field, rules.collection)
+            elect_first_heads(field)
         if is_over(field):
             return slot + 1
     return field.limits.slots
+
+
+@step
+def run_slot(field: Field, rules: Rules, slot: int) -> None:
+    """One second of the field: docs/field/rules.md, "A slot of CED and CET", steps 1 to 5."""
+    ced.run_slot(field, rules.collection, slot)
+    fill_bags(field, rules)
+    for subscriber in range(len(field.subscribers)):
+        who = field.subscribers[subscriber]
+        if who.bag != NONE and who.sessions > 0 and who.audible:
+            return_events(field, rules, subscriber)
 
 
 # ---- 3.1: the community head
 
 
 @step
-def elect(field: Field, rules: Rules, community: int) -> None:
-    """Replace a head that has less than theta left by the sensor with most energy; a new head grows a new tree."""
+def elect_first_heads(field: Field) -> None:
+    """Every community that has just formed elects a head."""
+    for community in range(field.tally[0].communities):
+        if field.communities[community].head == NONE and field.communities[community].sensors > 0:
+            elect(field, community)
+
+
+@step
+def elect(field: Field, community: int) -> None:
+    """The sensor with most energy becomes head (ties: the lower number); everybody speaks twice."""
     group = field.communities[community]
-    if energy_left_pj(field, group.head) < rules.theta_pj:
-        best, most = NONE, 0
-        for i in range(group.start, group.start + group.sensors):
-            left = energy_left_pj(field, field.members[i])
-            if best == NONE or left > most:
-                best, most = field.members[i], left
-        group.head = best
-        group.elections += 1
+    best, most = NONE, 0
+    for i in range(group.start, group.start + group.sensors):
+        left = field.sensors[field.members[i]].left_pj
+        if best == NONE or left > most:
+            best, most = field.members[i], left
+    group.head = best
+    flood(field, community, ELECTION)
+    flood(field, community, ELECTION)
+
+
+@step
+def look_after_head(field: Field, rules: Rules, community: int) -> None:
+    """A head that has less than theta left is replaced; a new head grows a new tree."""
+    group = field.communities[community]
+    if field.sensors[group.head].left_pj < rules.theta_pj:
+        elect(field, community)
     if group.tree != group.head:  # also before the first return: trees are not grown for who never needs one
         grow_tree(field, community)
 
@@ -132,7 +184,8 @@ def fill_bags(field: Field, rules: Rules) -> None:
     tally = field.tally[0]
     while tally.looked_at < tally.receptions:  # the ledger grows in order of reception: each row is seen once
         row = field.receptions[tally.looked_at]
-        if row.wanted and field.communities[origin_of(field, row.event)].cells <= rules.gamma:
+        origin = origin_of(field, row.event)
+        if row.wanted and (origin == NONE or field.communities[origin].cells <= rules.gamma):
             who = field.subscribers[row.subscriber]
             if who.bag == NONE:
                 who.bag = tally.looked_at
@@ -144,7 +197,7 @@ def fill_bags(field: Field, rules: Rules) -> None:
 
 @step
 def origin_of(field: Field, event: int) -> int:
-    """The community that the event comes from."""
+    """The community that the event comes from, or NONE if its sensor is dead."""
     return int(field.sensors[field.event_sensor[event]].community)
 
 
@@ -196,10 +249,13 @@ def receiving_community(field: Field, subscriber: int, origin: int) -> int:
 def return_event(field: Field, rules: Rules, subscriber: int, community: int, entry: int) -> None:
     """Hand one event to the nearest sensor of the community, which has it placed by the head."""
     row = field.receptions[entry]
-    elect(field, rules, community)
+    look_after_head(field, rules, community)
     receiver = nearest(field, subscriber, community)
-    log_transfer(field, row.event, len(field.sensors) + subscriber, receiver, NONE, RETURN, False)
-    accept(field, receiver)
+    refused = accept(field, receiver, False) != NONE
+    log_transfer(field, row.event, len(field.sensors) + subscriber, receiver, NONE, RETURN, refused)
+    if refused:
+        log_refused(field, row.event, receiver, DEAD, NONE)
+        return
     notify(field, receiver)
     goal = next_place(field, community)
     place(field, rules, entry, receiver, goal)
@@ -232,9 +288,9 @@ def notify(field: Field, receiver: int) -> None:
         a, b = field.sensors[sensor], field.sensors[parent]
         send = transmit_pj(field.limits.radio, field.limits.notice_bits, distance(a.x, a.y, b.x, b.y))
         both = send + receive_pj(field.limits.radio, field.limits.notice_bits)
-        a.notice_pj += both  # one way it sends, the other way it receives; so does its parent
-        b.notice_pj += both
-        field.tally[0].notices += 2
+        charge(field, sensor, both)  # one way it sends, the other way it receives; so does its parent
+        charge(field, parent, both)
+        field.messages[NOTICE] += 2
         sensor = parent
 
 
@@ -253,7 +309,7 @@ def grow_tree(field: Field, community: int) -> None:
     field.frontier[0], joined, i = root, 1, 0
     while i < joined:
         sensor = field.frontier[i]
-        for n in range(field.neighbor_start[sensor], field.neighbor_start[sensor + 1]):
+        for n in range(field.sensors[sensor].first_edge, field.sensors[sensor].end_edge):
             child = field.sensors[field.neighbors[n]]
             if child.depth == NONE:
                 child.parent, child.depth = sensor, field.sensors[sensor].depth + 1
@@ -277,7 +333,7 @@ def write_preorder(field: Field, community: int) -> None:
         field.tree_order[written] = sensor
         written += 1
         # A sensor's children joined by number: pushed from the highest, the lowest comes off first.
-        for n in range(field.neighbor_start[sensor + 1] - 1, field.neighbor_start[sensor] - 1, -1):
+        for n in range(field.sensors[sensor].end_edge - 1, field.sensors[sensor].first_edge - 1, -1):
             if field.sensors[field.neighbors[n]].parent == sensor:
                 stack[height] = field.neighbors[n]
                 height += 1
@@ -299,7 +355,8 @@ def next_place(field: Field, community: int) -> int:
 def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> None:
     """Carry a returned event along the tree to its place, where it is stored as the sensor's own."""
     row = field.receptions[entry]
-    carry(field, row.event, receiver, goal)
+    if not carry(field, row.event, receiver, goal):
+        return
     if field.sensors[goal].queue >= field.limits.queue:
         log_drop(field, row.event, goal, FULL, NONE)
         return
@@ -311,15 +368,19 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
 
 
 @step
-def carry(field: Field, event: int, start: int, goal: int) -> None:
-    """Take an event along the tree from one sensor to another: up to where their ways meet, then down."""
+def carry(field: Field, event: int, start: int, goal: int) -> bool:
+    """Take an event along the tree from one sensor to another: up to where their ways meet, then down.
+
+    Whether it arrived: a sensor on the way may be exhausted.
+    """
     # The deeper of the two climbs until they meet: that is where the way turns down. Upward hops can be made at once,
     # downward ones are known only from the goal upward, so they are noted and made in reverse.
     meeting, other = start, goal
     while meeting != other:
         if field.sensors[meeting].depth >= field.sensors[other].depth:
             parent = field.sensors[meeting].parent
-            hop(field, event, meeting, parent)
+            if not hop(field, event, meeting, parent):
+                return False
             meeting = parent
         else:
             other = field.sensors[other].parent
@@ -330,13 +391,20 @@ def carry(field: Field, event: int, start: int, goal: int) -> None:
         down += 1
         below = field.sensors[below].parent
     for i in range(down - 1, -1, -1):
-        hop(field, event, field.sensors[field.frontier[i]].parent, field.frontier[i])
+        if not hop(field, event, field.sensors[field.frontier[i]].parent, field.frontier[i]):
+            return False
+    return True
 
 
 @step
-def hop(field: Field, event: int, sender: int, receiver: int) -> None:
-    """One paid hop of a placement."""
+def hop(field: Field, event: int, sender: int, receiver: int) -> bool:
+    """One paid hop of a placement; an event that a sensor cannot pay for is lost there."""
     a, b, limits = field.sensors[sender], field.sensors[receiver], field.limits
-    cost = transmit_pj(limits.radio, limits.bits, distance(a.x, a.y, b.x, b.y))
-    send_to_sensor(field, sender, receiver, cost, True)
-    log_transfer(field, event, sender, receiver, NONE, PLACEMENT, False)
+    if not can_send(field, sender, transmit_pj(limits.radio, limits.bits, distance(a.x, a.y, b.x, b.y))):
+        log_refused(field, event, sender, DEAD, NONE)
+        return False
+    refused = accept(field, receiver, False) != NONE
+    log_transfer(field, event, sender, receiver, NONE, PLACEMENT, refused)
+    if refused:
+        log_refused(field, event, receiver, DEAD, NONE)
+    return not refused

@@ -21,11 +21,12 @@ from pydantic import Field as setting
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
 from serai.core.order import contact_rank
+from serai.field.engine.batteries import exhaust, forget_exhausted, is_dead, mark_dead, pay
 from serai.field.engine.control import is_over
-from serai.field.engine.ledger import find, log_drop, log_transfer, receive, send_to_subscriber
+from serai.field.engine.ledger import find, log_drop, log_transfer, receive, to_subscriber_pj
 from serai.field.engine.setup import drive, lay_out, sensors_in_touch
 from serai.field.engine.slots import begin_visit, births_left, set_clock, short_of_room, visits_left
-from serai.field.engine.state import EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
+from serai.field.engine.state import DEAD, EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
 from serai.field.world import World
 
 PAPER = "baseline of CED (Sensors 2009) and CET (Journal of Software 2010)"
@@ -144,6 +145,8 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         for subscriber in range(len(field.subscribers)):
             if field.subscribers[subscriber].audible:
                 drain(field, rules, queues, subscriber)
+        if field.tally[0].exhausted > 0:
+            bury(field, queues)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -172,11 +175,33 @@ def publish_next_event(field: Field, queues: Queues) -> None:
     event = field.tally[0].born
     field.tally[0].born += 1
     sensor = field.event_sensor[event]
+    if is_dead(field, sensor):
+        return
     if queues.end[sensor] - queues.first[sensor] >= field.limits.queue:
         log_drop(field, event, sensor, FULL, NONE)
         return
     queues.event[queues.start[sensor] + queues.end[sensor]] = event
     queues.end[sensor] += 1
+
+
+@step
+def bury(field: Field, queues: Queues) -> None:
+    """The end of the slot for exhausted sensors: their queues are lost and their contacts end."""
+    count = field.tally[0].exhausted
+    for i in range(count):
+        sensor = field.exhausted[i]
+        mark_dead(field, sensor)
+        for n in range(queues.first[sensor], queues.end[sensor]):
+            log_drop(field, queues.event[queues.start[sensor] + n], sensor, DEAD, NONE)
+        queues.first[sensor] = queues.end[sensor]
+    for subscriber in range(len(field.subscribers)):
+        mine, kept = queues.contacts[subscriber], 0
+        for i in range(queues.in_contact[subscriber]):
+            if not is_dead(field, mine[i].sensor):
+                mine[kept] = mine[i]
+                kept += 1
+        queues.in_contact[subscriber] = kept
+    forget_exhausted(field, count)
 
 
 # ---- contacts
@@ -215,7 +240,8 @@ def greet(field: Field, rules: Rules, queues: Queues, subscriber: int) -> None:
         for column in range(max(who.column - apart, 0), min(who.column + apart + 1, field.limits.grid.columns)):
             cell = row * field.limits.grid.columns + column
             for i in range(field.cell_start[cell], field.cell_start[cell + 1]):
-                begin_contact(field, queues, subscriber, field.cell_sensors[i])
+                if not is_dead(field, field.cell_sensors[i]):
+                    begin_contact(field, queues, subscriber, field.cell_sensors[i])
 
 
 @step
@@ -257,12 +283,17 @@ def send(field: Field, rules: Rules, queues: Queues, subscriber: int, contact: R
     """One sensor sends its queue, newest first; return what is left of the budget."""
     sensor = contact.sensor
     start, n, first = queues.start[sensor], queues.end[sensor] - 1, queues.first[sensor]
-    if n < first:
+    if n < first or field.sensors[sensor].exhausted:
         return left
-    sent, youngest = 0, n
+    cost = to_subscriber_pj(field, sensor, subscriber)
+    affordable = left if cost == 0 else field.sensors[sensor].left_pj // cost
+    sent, youngest, short = 0, n, False
     while n >= first and sent < left:
         event = queues.event[start + n]
         if is_offered(field, rules, contact, subscriber, event):
+            if sent == affordable:
+                short = True
+                break
             log_transfer(field, event, sensor, len(field.sensors) + subscriber, subscriber, SOURCE, False)
             # What was sent in this contact before is known to be known: no need to look it up each second.
             if not (rules.every_second and contact.oldest <= n <= contact.newest):
@@ -274,7 +305,10 @@ def send(field: Field, rules: Rules, queues: Queues, subscriber: int, contact: R
     else:
         contact.oldest = min(contact.oldest, n + 1)
     contact.newest = youngest
-    send_to_subscriber(field, sensor, subscriber, sent)
+    field.sensors[sensor].sent += sent
+    pay(field, sensor, sent * cost)
+    if short:
+        exhaust(field, sensor)
     return left - sent
 
 

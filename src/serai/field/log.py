@@ -37,10 +37,11 @@ class Ledger(NamedTuple):
     received: Counts  # [sensor] event messages, refused ones not counted
     event_pj: Counts  # [sensor] picojoules
     control_pj: Counts  # [sensor] picojoules
+    died: Times  # [sensor] the second in which its battery was empty; -1: it lived on
     drops: dict[str, int]  # by reason
     control_messages: dict[str, int]  # by kind
     control_bits: dict[str, int]  # by kind
-    died_s: float | None = None  # when the first battery was empty, if that was simulated
+    ended_s: float | None = None  # when the first death ended the run, if it was to end with it
 
 
 class Transfers(NamedTuple):
@@ -85,7 +86,7 @@ class FieldRun(SimulatedRun):
     ledger: Ledger
     full: FullLog | None = None
 
-    COUNTED = ("drops", "control_messages", "control_bits", "died_s")
+    COUNTED = ("drops", "control_messages", "control_bits", "ended_s")
 
     @cached_property
     def metrics(self) -> FieldMetrics:
@@ -93,6 +94,14 @@ class FieldRun(SimulatedRun):
         from serai.field.metrics import measure_field
 
         return measure_field(self)
+
+    @property
+    def born(self) -> Flags:
+        """Which events of the world were born: not those of sensors already dead, nor any after the end of the run."""
+        second, died = np.ceil(self.world.event_time_s), self.ledger.died[self.world.event_sensor]
+        ended_s = np.inf if self.ledger.ended_s is None else self.ledger.ended_s
+        born: Flags = ((died < 0) | (second <= died)) & (second <= ended_s)
+        return born
 
     @property
     def full_log(self) -> bool:

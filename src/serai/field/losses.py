@@ -75,8 +75,8 @@ def lost_pairs(run: FieldRun) -> tuple[Numbers, Numbers]:
     world, ledger = run.world, run.ledger
     missed = who_wants(world.event_values, world.low, world.high)
     missed[ledger.reception_event, ledger.reception_subscriber] = False
-    end_s = run.scenario.duration_s if ledger.died_s is None else math.floor(ledger.died_s) + 1
-    missed &= (_expiry(run) < end_s)[:, None]
+    end_s = run.scenario.duration_s if ledger.ended_s is None else math.floor(ledger.ended_s) + 1
+    missed &= (run.born & (_expiry(run) < end_s))[:, None]
     event, subscriber = np.nonzero(missed)
     return event, subscriber
 
@@ -84,7 +84,7 @@ def lost_pairs(run: FieldRun) -> tuple[Numbers, Numbers]:
 def contacts_of(run: FieldRun) -> SensorContacts:
     """Who could hear whom under the run's protocol."""
     rules, world = run.scenario.protocol, run.world
-    return sensor_contacts_by_cell(
+    contacts = sensor_contacts_by_cell(
         world.visits,
         world.grid,
         world.sensor_cell,
@@ -92,6 +92,10 @@ def contacts_of(run: FieldRun) -> SensorContacts:
         reach=getattr(rules, "reach", "touching"),
         silent_while_pausing=rules.silent_while_pausing,
     )
+    died = run.ledger.died[contacts.sensor]
+    end_s: Numbers = np.where(died < 0, contacts.end_s, np.minimum(contacts.end_s, died + 1))  # it dies with its second
+    cut = contacts._replace(end_s=end_s.astype(np.int32))
+    return SensorContacts._make(column[cut.start_s < end_s] for column in cut)
 
 
 def _expiry(run: FieldRun) -> Numbers:

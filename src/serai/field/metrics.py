@@ -81,6 +81,8 @@ class FieldMetrics(TimedMetrics):
     drops_stranded: int = metric(
         better=-1, says="Copies dropped because the subscriber they were for had left.", chapter="drops"
     )
+    drops_dead: int = metric(better=-1, says="Copies lost because a sensor's battery was empty.", chapter="drops")
+    sensors_alive: int = metric(better=+1, says="Sensors whose battery was not empty at the end.", chapter="cost")
     lost_never_met: float = metric(better=-1, says="Lost pairs whose subscriber was never within reach of the event.")
     lost_not_sent: float = metric(better=-1, says="Lost pairs that met, but nothing was sent.")
     lost_stranded: float = metric(
@@ -127,7 +129,8 @@ class FieldMetrics(TimedMetrics):
 
 def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
     """Every metric of a run; with `upper_bound` also what its contacts alone would allow (takes longer)."""
-    run = _until_death(run)
+    lost = count_losses(run)
+    run = _as_born(run)
     ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)
     return FieldMetrics(
         protocol=run.protocol,
@@ -138,35 +141,38 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         control_messages=sum(ledger.control_messages.values()),
         control_bits=sum(ledger.control_bits.values()),
         fairness_communities=jain(_community_ratios(run, interested, delivered)),
+        sensors_alive=int((ledger.died < 0).sum()),
         load_imbalance=ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
         **_deliveries(run, interested, delivered),
         **delay_metrics(delivered.delay_s),
         **_lifetimes(run),
         **{f"drops_{reason}": ledger.drops.get(reason, 0) for reason in DROPS},
-        **count_losses(run),
+        **lost,
         **(_upper_bounds(run) if upper_bound else _NO_BOUNDS),
     )
 
 
-def _until_death(run: FieldRun) -> FieldRun:
-    """The run without what its world had in store for the time after the first death, if it saw one."""
-    if run.ledger.died_s is None:
+def _as_born(run: FieldRun) -> FieldRun:
+    """The run without what its world had in store for sensors already dead, and for the time after its end."""
+    world, ledger, slots = run.world, run.ledger, _slots(run)
+    born = run.born
+    if ledger.ended_s is None and born.all():
         return run
-    world, slots = run.world, _slots(run)
-    born = np.searchsorted(np.ceil(world.event_time_s), slots)
     begun = np.searchsorted(world.visits.slot, slots)
     lived = world._replace(
-        event_sensor=world.event_sensor[:born],
-        event_time_s=world.event_time_s[:born],
-        event_values=world.event_values[:born],
+        event_sensor=world.event_sensor[born],
+        event_time_s=world.event_time_s[born],
+        event_values=world.event_values[born],
         visits=Visits._make(column[:begun] for column in world.visits),
     )
-    return replace(run, world=lived)
+    number = (np.cumsum(born) - 1).astype(np.int32)  # of each event among those that were born
+    counted = ledger._replace(reception_event=number[ledger.reception_event], transmissions=ledger.transmissions[born])
+    return replace(run, world=lived, ledger=counted)
 
 
 def _slots(run: FieldRun) -> int:
     """How many seconds were simulated."""
-    return run.scenario.duration_s if run.ledger.died_s is None else math.floor(run.ledger.died_s) + 1
+    return run.scenario.duration_s if run.ledger.ended_s is None else math.floor(run.ledger.ended_s) + 1
 
 
 def _interested(run: FieldRun) -> Counts:
@@ -211,22 +217,26 @@ def _lifetimes(run: FieldRun) -> dict[str, Any]:
     events_only = _lifetime_days(run, ledger.event_pj)
     with_control = _lifetime_days(run, ledger.event_pj + ledger.control_pj)
     extrapolated = with_control if run.scenario.radio.control_costs else events_only
+    dead = ledger.died[ledger.died >= 0]
     return {
-        "lifetime_days": extrapolated if ledger.died_s is None else ledger.died_s / _S_PER_DAY,
+        "lifetime_days": int(dead.min()) / _S_PER_DAY if len(dead) else extrapolated,
         "lifetime_events_only_days": events_only,
         "lifetime_with_control_days": with_control,
     }
 
 
 def _lifetime_days(run: FieldRun, spent_pj: Counts) -> float:
-    """When the busiest sensor's battery is empty if it goes on as in the run; infinite if none spends any."""
+    """When the first battery is empty if every sensor goes on as in the run; infinite if none spends any."""
     if not len(spent_pj):
         return math.nan
-    busiest_pj = int(spent_pj.max())
-    if busiest_pj == 0:
+    spending = spent_pj > 0
+    if not spending.any():
         return math.inf
-    observed_s: float = run.scenario.duration_s if run.ledger.died_s is None else run.ledger.died_s
-    return run.scenario.sensors.battery_j * _PJ_PER_J / busiest_pj * observed_s / _S_PER_DAY
+    ledger = run.ledger
+    end_s: float = run.scenario.duration_s if ledger.ended_s is None else ledger.ended_s
+    observed_s = np.where(ledger.died < 0, end_s, ledger.died)
+    lives_s = run.world.battery_j * _PJ_PER_J / np.maximum(spent_pj, 1) * observed_s
+    return float(lives_s[spending].min()) / _S_PER_DAY
 
 
 _BOUNDS: Final = ("direct", "community", "epidemic")
@@ -261,7 +271,7 @@ class ByCommunity(NamedTuple):
 
 def by_community(run: FieldRun) -> ByCommunity:
     """How the events of each community fared."""
-    run = _until_death(run)
+    run = _as_born(run)
     communities = run.world.communities
     count = len(communities.cells)
     wanted, delivered = _pairs_by_community(run, _interested(run), _delivered(run))
@@ -306,18 +316,25 @@ def _community_ratios(run: FieldRun, interested: Counts, delivered: _Delivered) 
 
 def pairs_field(run: FieldRun) -> RunPairs:
     """What became of every wanted pair."""
-    lived = _until_death(run)
+    run = _as_born(run)
     delivered, received = _delivered(run), run.ledger.reception_event.astype(np.int64)
     return RunPairs(
-        born_s=lived.world.event_time_s,
-        wanted=_interested(lived),
+        born_s=run.world.event_time_s,
+        wanted=_interested(run),
         delivered=delivered.event.astype(np.int64),
         delay_s=delivered.delay_s,
         received=received,
         received_delay_s=run.ledger.reception_s - run.world.event_time_s[received],
-        lifetime_s=np.full(len(lived.world.event_time_s), run.scenario.events.lifetime_s),
+        lifetime_s=np.full(len(run.world.event_time_s), run.scenario.events.lifetime_s),
         duration_s=float(_slots(run)),
     )
+
+
+def alive_over_time(run: FieldRun) -> tuple[NDArray[np.int32], Counts]:
+    """How many sensors live from which second on: the start, and the second after each death."""
+    died, deaths = np.unique(run.ledger.died[run.ledger.died >= 0], return_counts=True)
+    since_s = np.concatenate([[0], died + 1]).astype(np.int32)
+    return since_s, len(run.ledger.died) - np.concatenate([[0], np.cumsum(deaths)])
 
 
 # --- The ledger out of the full log

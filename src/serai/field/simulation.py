@@ -12,8 +12,7 @@ from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
 from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
 from serai.field.communities import find_communities
-from serai.field.engine.setup import sensors_in_touch
-from serai.field.engine.state import DROPS, NONE, Field, Limits
+from serai.field.engine.state import DROPS, MESSAGES, NONE, Field, Limits
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
@@ -42,14 +41,14 @@ def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> 
     world = build_world(scenario, seed)
     ledger, _ = run_protocol(world, scenario, order_key(seed), False)
     spent = ledger.event_pj + (ledger.control_pj if scenario.radio.control_costs else 0)
-    if not spent.max(initial=0):
+    if not spent.any() and not (ledger.died != NONE).any():
         raise BadInput("until death: no sensor spends energy in this scenario, so none will ever die")
-    guess = scenario.duration_s * scenario.sensors.battery_j * 1e12 / int(spent.max())
+    guess = scenario.duration_s * float((world.battery_j * 1e12 / np.maximum(spent, 1)).min())
     while True:
         longer = scenario.model_copy(update={"duration_s": math.ceil(_LONGER * guess)})
         world = build_world(longer, seed)
         ledger, full = run_protocol(world, longer, order_key(seed), full_log, until_death=True)
-        if ledger.died_s is not None:
+        if ledger.ended_s is not None:
             return FieldRun(longer, scenario.protocol.name, seed, world, ledger, full)
         guess *= _LONGER
 
@@ -82,6 +81,7 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         sensor_x=x,
         sensor_y=y,
         sensor_cell=cells,
+        battery_j=np.full(len(x), scenario.sensors.battery_j),
         communities=find_communities(grid, cells),
         tracks=tracks,
         visits=visits_of(tracks, grid, scenario.duration_s),
@@ -155,7 +155,7 @@ def run_protocol(
     limits = limits_of(world, scenario, key, full_log, until_death)
     protocol = PROTOCOLS[scenario.protocol.name]
     field = protocol.simulate(world, limits, scenario.protocol)
-    return ledger_of(world, field), full_log_of(field) if full_log else None
+    return ledger_of(field), full_log_of(field) if full_log else None
 
 
 def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, until_death: bool) -> Limits:
@@ -181,7 +181,6 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         key=key,
         full_log=full_log,
         until_death=until_death,
-        battery_pj=round(scenario.sensors.battery_j * 1e12),
         control_costs=radio.control_costs,
         broadcast_m=2.0 * math.hypot(grid.width_m / grid.columns, grid.height_m / grid.rows),
         **bits,
@@ -201,11 +200,11 @@ def control_sizes(scenario: FieldScenario) -> dict[str, float]:
     }
 
 
-def ledger_of(world: World, field: Field) -> Ledger:
+def ledger_of(field: Field) -> Ledger:
     """What was counted, in the form that metrics read."""
     tally, limits = field.tally[0], field.limits
     rows = field.receptions[: tally.receptions]
-    messages = control_messages(world, field)
+    messages = {kind: int(count) for kind, count in zip(MESSAGES, field.messages, strict=True)}
     return Ledger(
         reception_event=rows.event.copy(),
         reception_subscriber=rows.subscriber.copy(),
@@ -219,22 +218,9 @@ def ledger_of(world: World, field: Field) -> Ledger:
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
         control_messages=messages,
         control_bits={kind: int(count * getattr(limits, f"{kind}_bits")) for kind, count in messages.items()},
-        died_s=None if tally.died == NONE else float(tally.died),
+        died=field.sensors.died.copy(),
+        ended_s=float(tally.died) if limits.until_death and tally.died != NONE else None,
     )
-
-
-def control_messages(world: World, field: Field) -> dict[str, int]:
-    """How many control messages of each kind were sent."""
-    groups = field.communities
-    speakers = np.where(groups.sensors > 1, groups.sensors, 0).astype(np.int64)
-    return {
-        "hello": int(field.hellos.sum()),
-        "reply": int((field.hellos * sensors_in_touch(world.sensor_cell, world.grid)).sum()),
-        "path": int((groups.paths * speakers).sum()),
-        "route": int((groups.routes * speakers).sum()),
-        "election": int((2 * groups.elections * speakers).sum()),
-        "notice": int(field.tally[0].notices),
-    }
 
 
 def full_log_of(field: Field) -> FullLog:

@@ -20,6 +20,7 @@ _COSTS: Final = (
     Line("lifetime", "{lifetime_days} d", "extrapolated to the first death"),
     Line("", "{lifetime_with_control_days} d", "if control messages cost energy, too"),
     Line("energy", "{energy_j} J", "the busiest sensor {load_imbalance} times the mean"),
+    Line("alive", "{sensors_alive}", "sensors at the end"),
     Line("fairness", "{fairness_communities}", "over communities (Jain)"),
 )
 _UPPER_BOUNDS: Final = (
@@ -31,7 +32,7 @@ _UPPER_BOUNDS: Final = (
 
 def summary_field(run: FieldRun, metrics: FieldMetrics) -> Sequence[Line]:
     """A run in a field for the terminal."""
-    simulated = run.ledger.died_s is not None
+    simulated = bool((run.ledger.died >= 0).any())
     costs = [line._replace(remark="simulated") if simulated and line.name == "lifetime" else line for line in _COSTS]
     dropped = counted("dropped", {reason: getattr(metrics, f"drops_{reason}") for reason in DROPS})
     bounds = () if math.isnan(metrics.upper_bound_direct) else _UPPER_BOUNDS

@@ -21,7 +21,7 @@ from serai.field.visits import visits_of
 from serai.field.world import World
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, PICOJOULES, column
+from serai.log.tables import COUNT, INDEX, PICOJOULES, SECONDS, column
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -37,6 +37,7 @@ SENSORS = pa.schema(
         column("received", COUNT, "event messages it accepted"),
         column("event_pj", PICOJOULES, "energy it spent on events"),
         column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
+        column("died_s", SECONDS, "when its battery was empty; null: it lived on", nullable=True),
     ]
 )
 
@@ -148,6 +149,7 @@ def _sensors(run: FieldRun) -> Columns:
         "received": run.ledger.received,
         "event_pj": run.ledger.event_pj,
         "control_pj": run.ledger.control_pj,
+        "died_s": np.where(run.ledger.died < 0, np.nan, run.ledger.died),
     }
 
 
@@ -201,6 +203,7 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         sensor_x=array(nodes, "x_m", np.float64)[sensors],
         sensor_y=array(nodes, "y_m", np.float64)[sensors],
         sensor_cell=cells,
+        battery_j=np.full(len(cells), scenario.sensors.battery_j),
         communities=find_communities(grid, cells),
         tracks=tracks,
         visits=visits_of(tracks, grid, scenario.duration_s),
@@ -232,6 +235,7 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
         received=array(sensors, "received", np.int64),
         event_pj=array(sensors, "event_pj", np.int64),
         control_pj=array(sensors, "control_pj", np.int64),
+        died=np.nan_to_num(array(sensors, "died_s", np.float64), nan=-1).astype(np.int32),
         **counts,
     )
 

@@ -21,6 +21,7 @@ class World(NamedTuple):
     sensor_x: Floats  # [N] metres
     sensor_y: Floats
     sensor_cell: Numbers
+    battery_j: Floats
     communities: Communities
     tracks: Tracks
     visits: Visits

@@ -117,7 +117,7 @@ DROPS = pa.schema(
         column("addressee", INDEX, "node for which the copy was on its way; -1: none"),
         column("held", pa.bool_(), "whether it lay in the node's queue or store; false: it was never taken in"),
         column("after", COUNT, "it happened after so many rows of `transfers`; null: no order is known", nullable=True),
-        column("reason", WORD, "`expired`, `spent`, `full`, `stranded`, `evicted` or `lost`: see below"),
+        column("reason", WORD, "`expired`, `spent`, `full`, `stranded`, `dead`, `evicted` or `lost`: see below"),
     ]
 )
 

@@ -20,7 +20,7 @@ def field_sheet(run: FieldRun) -> Sheet:
     full = run.full
     assert full is not None  # the caller sees to it
     world, sensors = run.world, len(run.world.sensor_x)
-    seconds = run.scenario.duration_s if run.ledger.died_s is None else int(run.ledger.died_s) + 1
+    seconds = run.scenario.duration_s if run.ledger.ended_s is None else int(run.ledger.ended_s) + 1
     links = links_of(full.transfers.sender, full.transfers.receiver, sensors + len(world.low))
     lost = losses_of(run)
     assert lost is not None

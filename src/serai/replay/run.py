@@ -70,7 +70,7 @@ def again_with_full_log(run: SimulatedRun, source: str) -> SimulatedRun:
 
 
 def _died(run: SimulatedRun) -> bool:
-    return isinstance(run, FieldRun) and run.ledger.died_s is not None
+    return isinstance(run, FieldRun) and run.ledger.ended_s is not None
 
 
 def _difference(one: dict[str, str], other: dict[str, str]) -> str:

@@ -6,7 +6,6 @@ from serai.core.order import service_key
 from serai.field.visits import path_cells
 from tests.field.naive.field import Network
 from tests.field.naive.parts import (
-    FULL,
     RELAY,
     SOURCE,
     SPENT,
@@ -16,6 +15,7 @@ from tests.field.naive.parts import (
     Sensor,
     Session,
     Subscriber,
+    find_communities,
     layers_from,
     queue_order,
     touches,
@@ -98,9 +98,12 @@ class Ced(Network):
         return session
 
     def end_session(self, community: Community, session: Session) -> None:
-        """The subscriber is gone: its relayed copies change hands, are deleted or wait (CET 3.2.1, end)."""
+        """The subscriber is gone."""
         community.sessions.remove(session)
-        subscriber = session.subscriber.number
+        self.strand(community, session.subscriber.number)
+
+    def strand(self, community: Community, subscriber: int) -> None:
+        """Its relayed copies change hands, are deleted or wait (CET 3.2.1, end)."""
         for sensor in community.sensors:
             for copy in [copy for copy in sensor.queue if copy.addressee == subscriber]:
                 if self.settings.relays == "open" and community.sessions:
@@ -111,6 +114,27 @@ class Ced(Network):
                 for copy in sensor.queue:
                     copy.memory.discard(subscriber)
 
+    # Step 6, deaths.
+
+    def part(self, dead: list[Sensor]) -> None:
+        """Communities that lost sensors become those that the living ones form; sessions go on where in reach."""
+        for old in [community for community in self.communities if set(community.sensors) & set(dead)]:
+            self.communities.remove(old)
+            for new in find_communities([sensor for sensor in old.sensors if sensor.died < 0]):
+                self.communities.append(new)
+                self.form(new)
+                in_reach = [s for s in old.sessions if new in self.in_reach(s.subscriber)]
+                for session in in_reach:
+                    new.sessions.append(Session(session.subscriber, session.announced))
+                    self.draw_layers(new, new.sessions[-1])
+                for session in old.sessions:
+                    if session not in in_reach:
+                        self.strand(new, session.subscriber.number)
+        self.communities.sort(key=lambda community: community.sensors[0].number)
+
+    def form(self, community: Community) -> None:
+        """A community has formed."""
+
     def relayed_copies(self, community: Community) -> list[Copy]:
         return [copy for sensor in community.sensors for copy in sensor.queue if not copy.stored]
 
@@ -119,7 +143,7 @@ class Ced(Network):
     def take_turn(self, sensor: Sensor) -> None:
         """Up to `rate` times the first copy in queue order that can go."""
         for _ in range(self.rate):
-            choice = self.first_that_can_go(sensor)
+            choice = None if sensor.exhausted else self.first_that_can_go(sensor)
             if choice is None:
                 return
             self.send(sensor, *choice)
@@ -156,34 +180,36 @@ class Ced(Network):
 
     def send(self, sensor: Sensor, copy: Copy, session: Session) -> None:
         """A stored copy sends a relayed one out and stays, counted (4.2 B); a relayed copy goes itself."""
+        goal = self.next_hop(sensor, session)
+        if not self.can_send(sensor, goal):
+            return
         if not copy.stored:
             sensor.queue.remove(copy)
-            self.pass_on(sensor, copy, session, RELAY)
+            self.pass_on(sensor, goal, copy, session, RELAY)
             return
         addressee = session.subscriber.number
         copy.memory.add(addressee)
-        self.pass_on(sensor, Copy(copy.event, copy.count, self.next_serial(), addressee), session, SOURCE)
+        self.pass_on(sensor, goal, Copy(copy.event, copy.count, self.next_serial(), addressee), session, SOURCE)
         copy.count += 1
         if copy.count > self.settings.alpha:
             self.drop(sensor, copy, SPENT)
 
-    def pass_on(self, sensor: Sensor, copy: Copy, session: Session, kind: str) -> None:
-        """One hop of a relayed copy: to the subscriber, or to the next of the neighbours one layer closer."""
-        subscriber = session.subscriber
+    def next_hop(self, sensor: Sensor, session: Session) -> Sensor | Subscriber:
+        """The subscriber, or the next of the neighbours one layer closer."""
         if session.layers[sensor] == 0:
-            self.transmit(copy.event, sensor, subscriber, subscriber, kind)
-            self.deliver(copy, subscriber)
-            return
+            return session.subscriber
         closer = [n for n in sensor.neighbors if session.layers[n] == session.layers[sensor] - 1]
-        relay = closer[sensor.forwards % len(closer)]
         sensor.forwards += 1
-        accepted = not self.is_full(relay)
-        self.transmit(copy.event, sensor, relay, subscriber, kind, accepted)
-        if accepted:
+        return closer[(sensor.forwards - 1) % len(closer)]
+
+    def pass_on(self, sensor: Sensor, goal: Sensor | Subscriber, copy: Copy, session: Session, kind: str) -> None:
+        """One hop of a relayed copy."""
+        accepted = self.transmit(copy.event, sensor, goal, session.subscriber, kind, queued=True)
+        if isinstance(goal, Subscriber):
+            self.deliver(copy, goal)
+        elif accepted:
             copy.arrived = self.now
-            relay.queue.append(copy)
-        else:
-            self.note_drop(copy.event, relay, FULL, copy.addressee)
+            goal.queue.append(copy)
 
     def deliver(self, copy: Copy, subscriber: Subscriber) -> None:
         """The subscriber receives what the copy carries."""

@@ -7,6 +7,7 @@ from serai.scenario.section import Scenario
 from tests.field.naive.ced import Ced
 from tests.field.naive.field import distance
 from tests.field.naive.parts import (
+    DEAD,
     FULL,
     PLACEMENT,
     RETURN,
@@ -62,7 +63,7 @@ class Cet(Ced):
     def __init__(self, world: World, scenario: Scenario, key: int) -> None:
         super().__init__(world, scenario, key)
         for community in self.communities:
-            self.elect(community)
+            self.form(community)
 
     def act(self) -> None:
         super().act()
@@ -72,11 +73,13 @@ class Cet(Ced):
     def deliver(self, copy: Copy, subscriber: Subscriber) -> None:
         """As in CED; what is wanted and comes from a small community goes into the bag (3.2.2 (2))."""
         wanted_and_new = self.hand_over(copy.event, subscriber)
-        if wanted_and_new and self.origin(copy.event).size <= self.settings.gamma:
+        origin = self.origin(copy.event)
+        if wanted_and_new and (origin is None or origin.size <= self.settings.gamma):
             subscriber.bag.append((copy.event, copy.count))
 
-    def origin(self, event: int) -> Community:
-        return self.community_of(self.sensors[int(self.world.event_sensor[event])])
+    def origin(self, event: int) -> Community | None:
+        sensor = self.sensors[int(self.world.event_sensor[event])]
+        return self.community_of(sensor) if sensor.died < 0 else None
 
     # Step 5, return.
 
@@ -109,15 +112,22 @@ class Cet(Ced):
         """One return: receiver, notice to the head, placement along the tree (3.2.2 (3) to (5))."""
         tree = self.tree_of(community)
         receiver = self.receiver(subscriber, community)
-        self.note_transfer(event, subscriber, receiver, None, RETURN)
-        self.receive(receiver)
+        refused = self.receive(receiver, queued=False)
+        self.note_transfer(event, subscriber, receiver, None, RETURN, not refused)
+        if refused:
+            self.note_drop(event, receiver, refused, None)
+            return
         self.give_notice(tree, receiver)
         order = tree.preorder()
         place = order[community.placed % len(order)]
         community.placed += 1
         path = tree.path(receiver, place)
         for sender, following in pairwise(path):
-            self.transmit(event, sender, following, None, PLACEMENT)
+            if not self.can_send(sender, following):
+                self.note_drop(event, sender, DEAD, None)
+                return
+            if not self.transmit(event, sender, following, None, PLACEMENT):
+                return
         self.store(event, count, subscriber, place)
 
     def receiver(self, subscriber: Subscriber, community: Community) -> Sensor:
@@ -132,8 +142,8 @@ class Cet(Ced):
         for way in (line, line[::-1]):
             for sender, following in pairwise(way):
                 self.count_control("notice", bits)
-                sender.control_pj += transmit_pj(self.radio, bits, distance(sender, following))
-                following.control_pj += receive_pj(self.radio, bits)
+                self.pay_control(sender, transmit_pj(self.radio, bits, distance(sender, following)))
+                self.pay_control(following, receive_pj(self.radio, bits))
 
     def store(self, event: int, count: int, subscriber: Subscriber, place: Sensor) -> None:
         """The returned event becomes the node's own (3.3 (2), end)."""
@@ -153,6 +163,10 @@ class Cet(Ced):
         if self.left_pj(community.head) < round(self.settings.theta_j * 1e12):
             self.elect(community)
         return Tree(community.head)
+
+    def form(self, community: Community) -> None:
+        """A community that has just formed elects its first head."""
+        self.elect(community)
 
     def elect(self, community: Community) -> None:
         """The sensor with most energy left becomes head; everybody tells everybody, twice."""

@@ -37,7 +37,13 @@ class Dg(Network):
             elif pair not in self.rank and in_reach:
                 self.rank[pair] = contact_rank(self.key, self.now, subscriber.number, sensor.number)
 
+    def part(self, dead: list[Sensor]) -> None:
+        """Their contacts end."""
+        self.rank = {pair: rank for pair, rank in self.rank.items() if pair[1] not in dead}
+
     def reaches(self, subscriber: Subscriber, sensor: Sensor) -> bool:
+        if sensor.died >= 0:
+            return False
         if self.settings.reach == "same-cell":
             return sensor.cell == subscriber.here.cell
         return touches(self.grid, sensor.cell, subscriber.here.cell)
@@ -50,6 +56,8 @@ class Dg(Network):
             for copy in sorted(sensor.queue, key=lambda copy: -copy.event):
                 used = sent if self.settings.budget == "link" else subscriber.received_in_slot
                 if used < self.rate and self.is_due(copy.event, subscriber):
+                    if not self.can_send(sensor, subscriber):
+                        break
                     self.transmit(copy.event, sensor, subscriber, subscriber, SOURCE)
                     self.hand_over(copy.event, subscriber)
                     self.sent_for.add((subscriber, copy.event))

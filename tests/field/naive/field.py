@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.parts import (
+    DEAD,
     EXPIRED,
     FULL,
     RELAY,
@@ -48,8 +49,10 @@ class Network:
         self.serials = 0
         self.records = Records(transmissions=[0] * len(world.event_sensor))
         self.sensors = [
-            Sensor(number, float(x), float(y), cell_at(self.grid, float(x), float(y)))
-            for number, (x, y) in enumerate(zip(world.sensor_x, world.sensor_y, strict=True))
+            Sensor(number, float(x), float(y), cell_at(self.grid, float(x), float(y)), round(battery_j * 1e12))
+            for number, (x, y, battery_j) in enumerate(
+                zip(world.sensor_x, world.sensor_y, world.battery_j.tolist(), strict=True)
+            )
         ]
         for sensor in self.sensors:
             sensor.neighbors = [other for other in self.in_touch(sensor.cell) if other is not sensor]
@@ -71,10 +74,11 @@ class Network:
             self.expire()
             self.bear()
             self.act()
-            if until_death and any(self.left_pj(sensor) <= 0 for sensor in self.sensors):
-                self.records.died_s = slot
+            self.bury()
+            if until_death and any(sensor.died >= 0 for sensor in self.sensors):
                 break
         for sensor in self.sensors:
+            self.records.died.append(sensor.died)
             self.records.sent.append(sensor.sent)
             self.records.received.append(sensor.received)
             self.records.event_pj.append(sensor.event_pj)
@@ -85,7 +89,44 @@ class Network:
     def left_pj(self, sensor: Sensor) -> int:
         """What is left of the sensor's battery."""
         spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
-        return round(self.scenario.sensors.battery_j * 1e12) - spent
+        return sensor.battery_pj - spent
+
+    # Step 6, deaths.
+
+    def bury(self) -> None:
+        """The exhausted sensors die, their copies with them, and nobody is their neighbour any more."""
+        dying = [sensor for sensor in self.sensors if sensor.exhausted and sensor.died < 0]
+        for sensor in dying:
+            sensor.died = self.now
+            for copy in list(sensor.queue):
+                self.drop(sensor, copy, DEAD)
+            for other in sensor.neighbors:
+                other.neighbors.remove(sensor)
+            sensor.neighbors = []
+        self.part(dying)
+
+    def part(self, dead: list[Sensor]) -> None:
+        """What the protocol does about its dead."""
+
+    # Batteries.
+
+    def pays(self, sensor: Sensor, cost: int) -> bool:
+        """Whether the sensor can pay for an event; it is exhausted if it cannot, or nothing is left."""
+        able = not sensor.exhausted and cost <= self.left_pj(sensor)
+        if able:
+            sensor.event_pj += cost
+        if not able or self.left_pj(sensor) == 0:
+            sensor.exhausted = True
+        return able
+
+    def pay_control(self, sensor: Sensor, cost: int) -> None:
+        """A control message takes at most what is left, if the battery feels it."""
+        if not self.radio.control_costs:
+            sensor.control_pj += cost
+            return
+        sensor.control_pj += min(cost, self.left_pj(sensor))
+        if self.left_pj(sensor) == 0:
+            sensor.exhausted = True
 
     # Steps 1 and 2.
 
@@ -101,6 +142,8 @@ class Network:
         for event, (birth, number) in enumerate(zip(self.world.event_time_s, self.world.event_sensor, strict=True)):
             if math.ceil(birth) == self.now:
                 sensor = self.sensors[int(number)]
+                if sensor.died >= 0:
+                    continue
                 if self.is_full(sensor):
                     self.note_drop(event, sensor, FULL, None)
                 else:
@@ -142,8 +185,8 @@ class Network:
     # Where everybody is.
 
     def in_touch(self, cell: int) -> list[Sensor]:
-        """The sensors whose cell touches this one, by number."""
-        return [sensor for sensor in self.sensors if touches(self.grid, sensor.cell, cell)]
+        """The living sensors whose cell touches this one, by number."""
+        return [sensor for sensor in self.sensors if sensor.died < 0 and touches(self.grid, sensor.cell, cell)]
 
     def community_of(self, sensor: Sensor) -> Community:
         return next(community for community in self.communities if sensor in community.sensors)
@@ -170,20 +213,30 @@ class Network:
         receiver: Sensor | Subscriber,
         addressee: Subscriber | None,
         kind: str,
-        accepted: bool = True,
-    ) -> None:
-        """One event transmission by a sensor. A refused one costs the receiver nothing."""
-        self.note_transfer(event, sender, receiver, addressee, kind, accepted)
-        bits = self.scenario.events.size_bits
+        queued: bool = False,
+    ) -> bool:
+        """One event transmission that a sensor has paid for: whether it was accepted."""
         sender.sent += 1
-        sender.event_pj += transmit_pj(self.radio, bits, distance(sender, receiver))
-        if isinstance(receiver, Sensor) and accepted:
-            self.receive(receiver)
+        reason = self.receive(receiver, queued) if isinstance(receiver, Sensor) else None
+        self.note_transfer(event, sender, receiver, addressee, kind, reason is None)
+        if isinstance(receiver, Sensor) and reason:
+            self.note_drop(event, receiver, reason, addressee.number if addressee else None)
+        return reason is None
 
-    def receive(self, receiver: Sensor) -> None:
-        """A sensor takes an event in, and pays."""
+    def can_send(self, sender: Sensor, receiver: Sensor | Subscriber) -> bool:
+        """Whether the sensor can pay for sending an event there; then it has."""
+        return self.pays(sender, transmit_pj(self.radio, self.scenario.events.size_bits, distance(sender, receiver)))
+
+    def receive(self, receiver: Sensor, queued: bool) -> str | None:
+        """A sensor takes an event in and pays, or the reason why not; one refused costs it nothing."""
+        if receiver.exhausted:
+            return DEAD
+        if queued and self.is_full(receiver):
+            return FULL
+        if not self.pays(receiver, receive_pj(self.radio, self.scenario.events.size_bits)):
+            return DEAD
         receiver.received += 1
-        receiver.event_pj += receive_pj(self.radio, self.scenario.events.size_bits)
+        return None
 
     def note_transfer(
         self,
@@ -219,16 +272,16 @@ class Network:
         hello, reply = self.scenario.control.hello_bits, self.scenario.control.reply_bits
         self.count_control("hello", hello)
         for sensor in self.in_touch(subscriber.here.cell):
-            sensor.control_pj += receive_pj(self.radio, hello)
+            self.pay_control(sensor, receive_pj(self.radio, hello))
             self.count_control("reply", reply)
-            sensor.control_pj += transmit_pj(self.radio, reply, self.longest_touch_m())
+            self.pay_control(sensor, transmit_pj(self.radio, reply, self.longest_touch_m()))
 
     def broadcast(self, sensor: Sensor, kind: str, bits: int) -> None:
         """One control message by a sensor to all that it touches."""
         self.count_control(kind, bits)
-        sensor.control_pj += transmit_pj(self.radio, bits, self.longest_touch_m())
+        self.pay_control(sensor, transmit_pj(self.radio, bits, self.longest_touch_m()))
         for neighbor in sensor.neighbors:
-            neighbor.control_pj += receive_pj(self.radio, bits)
+            self.pay_control(neighbor, receive_pj(self.radio, bits))
 
     def count_control(self, kind: str, bits: int) -> None:
         self.records.control_messages[kind] += 1

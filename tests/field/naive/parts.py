@@ -10,7 +10,7 @@ from serai.field.sections import RadioSection
 from serai.world.grid import Grid
 
 SOURCE, RELAY, RETURN, PLACEMENT = "source", "relay", "return", "placement"
-EXPIRED, SPENT, FULL, STRANDED = "expired", "spent", "full", "stranded"
+EXPIRED, SPENT, FULL, STRANDED, DEAD = "expired", "spent", "full", "stranded", "dead"
 
 
 # --- What is written down -----------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class Records:
     control_messages: Counter[str] = field(default_factory=Counter)
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
-    died_s: float | None = None
+    died: list[int] = field(default_factory=list)
 
 
 # --- "Copies and queues" ------------------------------------------------------------------------------------
@@ -153,6 +153,7 @@ class Sensor:
     x: float
     y: float
     cell: int
+    battery_pj: int
     queue: list[Copy] = field(default_factory=list)
     neighbors: list["Sensor"] = field(default_factory=list)
     forwards: int = 0
@@ -160,6 +161,8 @@ class Sensor:
     received: int = 0
     event_pj: int = 0
     control_pj: int = 0
+    exhausted: bool = False
+    died: int = -1
 
 
 @dataclass(eq=False)

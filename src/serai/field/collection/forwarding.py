@@ -3,7 +3,16 @@
 from serai.core.jit import step
 from serai.field.collection.layers import build_layers
 from serai.field.collection.settings import CollectionRules
-from serai.field.engine.ledger import log_drop, log_transfer, receive, received_now, send_to_sensor, send_to_subscriber
+from serai.field.engine.ledger import (
+    accept,
+    can_send,
+    log_drop,
+    log_refused,
+    log_transfer,
+    receive,
+    received_now,
+    to_subscriber_pj,
+)
 from serai.field.engine.queues import count_of, discard, goes_first, insert_stored, new_copy, rank_of, remove_stored
 from serai.field.engine.sessions import (
     address,
@@ -16,15 +25,18 @@ from serai.field.engine.sessions import (
     set_relayed,
     take_first,
 )
-from serai.field.engine.state import EXPIRED_COPY, FULL, NONE, RELAY, RELAYED, SOURCE, SPENT, Field, in_touch
+from serai.field.engine.state import EXPIRED_COPY, NONE, RELAY, RELAYED, SOURCE, SPENT, Field, in_touch
 from serai.field.engine.turns import line_up
 
 
 @step
 def take_turn(field: Field, rules: CollectionRules, sensor: int) -> None:
-    """A sensor's turn: up to `rate` events, in queue order, each towards its subscriber."""
+    """A sensor's turn: up to `rate` events, in queue order, each towards its subscriber; an exhausted one has none."""
+    here = field.sensors[sensor]
+    if here.exhausted:
+        return
     find_open_sessions(field, rules, sensor)
-    stored = next_pending(field, sensor, field.sensors[sensor].stored)
+    stored = next_pending(field, sensor, here.stored)
     for _ in range(field.limits.rate):
         relaying = first_relaying(field, sensor)
         if stored == NONE and relaying == NONE:
@@ -35,6 +47,8 @@ def take_turn(field: Field, rules: CollectionRules, sensor: int) -> None:
             stored = send_stored(field, rules, sensor, stored)
         else:
             send_relayed(field, rules, sensor, relaying, link)
+        if here.exhausted:
+            return
         stored = next_pending(field, sensor, stored)  # which sessions are open may have changed
     if has_more_to_send(field, sensor):
         line_up(field, sensor)
@@ -121,14 +135,14 @@ def send_stored(field: Field, rules: CollectionRules, sensor: int, c: int) -> in
     """
     copy = field.copies[c]
     session, count = first_pending_session(field, c), count_of(copy.rank, copy.event)
-    link = link_at(field, session, sensor)
+    edge = next_hop(field, session, sensor)
+    if not can_send(field, sensor, hop_cost(field, session, sensor, edge)):
+        return c
     clear_pending(field, c, session)
-    if field.links[link].layer == 0:
+    if edge == NONE:
         hand_over(field, session, sensor, copy.event, count, SOURCE)
-    else:
-        edge = choose_relay(field, session, sensor, link)
-        if forward(field, session, sensor, edge, copy.event, SOURCE):
-            arrive(field, rules, new_copy(field, copy.event, field.neighbors[edge], count, RELAYED), session)
+    elif forward(field, session, sensor, edge, copy.event, SOURCE):
+        arrive(field, rules, new_copy(field, copy.event, field.neighbors[edge], count, RELAYED), session)
     following = copy.next
     copy.rank = rank_of(count + 1, copy.event)
     if count + 1 > rules.alpha:
@@ -159,13 +173,15 @@ def first_pending_session(field: Field, c: int) -> int:
 @step
 def send_relayed(field: Field, rules: CollectionRules, sensor: int, session: int, link: int) -> None:
     """Send the first relayed copy of the session on."""
+    edge = next_hop(field, session, sensor)
+    if not can_send(field, sensor, hop_cost(field, session, sensor, edge)):
+        return
     c = take_first(field, session, sensor, link)
     copy = field.copies[c]
-    if field.links[link].layer == 0:
+    if edge == NONE:
         hand_over(field, session, sensor, copy.event, count_of(copy.rank, copy.event), RELAY)
         discard(field, c)
         return
-    edge = choose_relay(field, session, sensor, link)
     if forward(field, session, sensor, edge, copy.event, RELAY):
         # The same record moves on: it keeps its serial number, and its place in the calendar.
         field.sensors[sensor].queue -= 1
@@ -180,7 +196,6 @@ def send_relayed(field: Field, rules: CollectionRules, sensor: int, session: int
 def hand_over(field: Field, session: int, sensor: int, event: int, count: int, kind: int) -> None:
     """Give an event to the subscriber itself; at `rate` events a second its session closes until the next."""
     at = field.sessions[session]
-    send_to_subscriber(field, sensor, at.subscriber, 1)
     log_transfer(field, event, sensor, len(field.sensors) + at.subscriber, at.subscriber, kind, False)
     receive(field, at.subscriber, event, count)
     if field.subscribers[at.subscriber].received >= field.limits.rate:
@@ -188,13 +203,19 @@ def hand_over(field: Field, session: int, sensor: int, event: int, count: int, k
 
 
 @step
-def choose_relay(field: Field, session: int, sensor: int, link: int) -> int:
-    """The next of the neighbours one layer closer, taken in turn: "evenly forwarded" (4.1, Fig. 3); as an edge."""
-    links, closer, relays = field.sessions[session].links, field.links[link].layer - 1, field.links[link].relays
+def next_hop(field: Field, session: int, sensor: int) -> int:
+    """The next of the neighbours one layer closer, taken in turn: "evenly forwarded" (4.1, Fig. 3); as an edge.
+
+    In layer 0 it is NONE: the subscriber itself.
+    """
+    links, link = field.sessions[session].links, field.links[link_at(field, session, sensor)]
+    if link.layer == 0:
+        return NONE
+    closer, relays = link.layer - 1, link.relays
     # The counter is the sensor's, over all sessions: evenness is a matter of the relays' batteries, not of subscribers.
     nth = field.sensors[sensor].forwards % relays
     field.sensors[sensor].forwards += 1
-    edge = field.neighbor_start[sensor]
+    edge = field.sensors[sensor].first_edge
     while True:
         if field.links[links + field.neighbor_member[edge]].layer == closer:
             if nth == 0:
@@ -204,15 +225,22 @@ def choose_relay(field: Field, session: int, sensor: int, link: int) -> int:
 
 
 @step
+def hop_cost(field: Field, session: int, sensor: int, edge: int) -> int:
+    """What the sensor pays to send an event over the edge, or to the session's subscriber."""
+    if edge == NONE:
+        return to_subscriber_pj(field, sensor, field.sessions[session].subscriber)
+    return int(field.hop_pj[edge])
+
+
+@step
 def forward(field: Field, session: int, sensor: int, edge: int, event: int, kind: int) -> bool:
     """Send an event over an edge; a full queue accepts nothing (4.2 C): the event is lost, the sender has paid."""
     receiver = field.neighbors[edge]
-    accepted = field.sensors[receiver].queue < field.limits.queue
-    send_to_sensor(field, sensor, receiver, field.hop_pj[edge], accepted)
-    log_transfer(field, event, sensor, receiver, field.sessions[session].subscriber, kind, not accepted)
-    if not accepted:
-        log_drop(field, event, receiver, FULL, field.sessions[session].subscriber)
-    return bool(accepted)
+    reason = accept(field, receiver, True)
+    log_transfer(field, event, sensor, receiver, field.sessions[session].subscriber, kind, reason != NONE)
+    if reason != NONE:
+        log_refused(field, event, receiver, reason, field.sessions[session].subscriber)
+    return bool(reason == NONE)
 
 
 @step

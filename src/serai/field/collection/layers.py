@@ -2,8 +2,9 @@
 
 from serai.core.jit import step
 from serai.field.collection.settings import CollectionRules
+from serai.field.engine.control import flood
 from serai.field.engine.ledger import locate
-from serai.field.engine.state import NONE, Field
+from serai.field.engine.state import NONE, ROUTE, Field
 from serai.field.visits import path_cells
 
 
@@ -15,7 +16,7 @@ def renew_zone(field: Field, session: int) -> None:
     who = field.subscribers[at.subscriber]
     at.zone_x, at.zone_y, at.zone_segment, at.zone_cell = who.x, who.y, who.segment, who.cell
     at.stale = True
-    field.communities[at.community].routes += 1
+    flood(field, at.community, ROUTE)
 
 
 @step
@@ -61,7 +62,7 @@ def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
     while i < reached:
         sensor = field.frontier[i]
         layer = field.links[at.links + field.sensors[sensor].member].layer + 1
-        for n in range(field.neighbor_start[sensor], field.neighbor_start[sensor + 1]):
+        for n in range(field.sensors[sensor].first_edge, field.sensors[sensor].end_edge):
             link = field.links[at.links + field.neighbor_member[n]]
             if link.layer == NONE:
                 link.layer = layer

@@ -4,6 +4,7 @@ from serai.core.content import matches
 from serai.core.jit import step
 from serai.field.collection.layers import renew_zone
 from serai.field.collection.settings import CollectionRules
+from serai.field.engine.control import flood
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
 from serai.field.engine.sessions import (
@@ -19,7 +20,7 @@ from serai.field.engine.sessions import (
     take_first,
 )
 from serai.field.engine.slots import begin_visit
-from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field
+from serai.field.engine.state import EXPIRED_COPY, NONE, PATH, STRANDED, UNCOUNTED, Field
 from serai.field.engine.turns import line_up
 
 
@@ -29,11 +30,12 @@ def meet(field: Field, rules: CollectionRules) -> None:
     visit = field.visits[field.tally[0].visited]
     field.tally[0].visited += 1
     moved = begin_visit(field, visit, rules.silent_while_pausing)
-    leave(field, rules, visit.subscriber)
+    in_reach = find_reach(field, visit.cell)
+    leave(field, rules, visit.subscriber, in_reach)
     if not field.subscribers[visit.subscriber].audible:
         return
-    for i in range(field.reach_start[visit.cell], field.reach_start[visit.cell + 1]):
-        session = find_session(field, visit.subscriber, field.reach[i])
+    for i in range(in_reach):
+        session = find_session(field, visit.subscriber, field.near[i])
         # A visit may change the cell, the leg or both, and only some of it concerns a session that goes on.
         if not is_going_on(field, session):
             begin_session(field, rules, session)
@@ -48,25 +50,43 @@ def meet(field: Field, rules: CollectionRules) -> None:
 
 
 @step
-def leave(field: Field, rules: CollectionRules, subscriber: int) -> None:
+def find_reach(field: Field, cell: int) -> int:
+    """How many communities have a living sensor in touch with the cell; `near` lists them."""
+    grid, found = field.limits.grid, 0
+    row, column = cell // grid.columns, cell % grid.columns
+    for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
+        for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
+            place = near_row * grid.columns + near_column
+            for i in range(field.cell_start[place], field.cell_start[place + 1]):
+                community = field.sensors[field.cell_sensors[i]].community
+                if community != NONE:  # all living sensors of a cell are in one community
+                    if not is_near(field, community, found):
+                        field.near[found] = community
+                        found += 1
+                    break
+    return found
+
+
+@step
+def is_near(field: Field, community: int, count: int) -> bool:
+    """Whether the community is among the first so many that are near."""
+    for i in range(count):
+        if field.near[i] == community:
+            return True
+    return False
+
+
+@step
+def leave(field: Field, rules: CollectionRules, subscriber: int, in_reach: int) -> None:
     """End the sessions with communities out of reach."""
     who = field.subscribers[subscriber]
     i = 0
     while i < who.sessions:  # ending one moves the others up: then the next stands at the same place
         session = field.now_with[subscriber, i]
-        if is_in_reach(field, who.cell, field.sessions[session].community):
+        if is_near(field, field.sessions[session].community, in_reach):
             i += 1
         else:
             end_session(field, rules, session)
-
-
-@step
-def is_in_reach(field: Field, cell: int, community: int) -> bool:
-    """Whether the community has a sensor in touch with the cell."""
-    for i in range(field.reach_start[cell], field.reach_start[cell + 1]):
-        if field.reach[i] == community:
-            return True
-    return False
 
 
 @step
@@ -106,8 +126,14 @@ def is_offered(field: Field, rules: CollectionRules, c: int, session: int) -> bo
 
 @step
 def end_session(field: Field, rules: CollectionRules, session: int) -> None:
-    """End a session: its relayed copies are re-addressed, kept or deleted (CET 3.2.1)."""
+    """End a session."""
     close_session(field, session)
+    strand(field, rules, session)
+
+
+@step
+def strand(field: Field, rules: CollectionRules, session: int) -> None:
+    """The session is over: its relayed copies are re-addressed, kept or deleted (CET 3.2.1)."""
     at = field.sessions[session]
     successor = first_going_on(field, at.community) if rules.open_relays else NONE
     group = field.communities[at.community]
@@ -141,7 +167,7 @@ def announce(field: Field, session: int) -> None:
     """PATH: the subscriber tells the community its path (4.1 b, c), and Z is drawn up from it."""
     at = field.sessions[session]
     at.announced = field.subscribers[at.subscriber].segment
-    field.communities[at.community].paths += 1
+    flood(field, at.community, PATH)
     renew_zone(field, session)
 
 

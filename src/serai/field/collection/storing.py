@@ -3,6 +3,7 @@
 from serai.core.jit import step
 from serai.field.collection.sessions import is_offered
 from serai.field.collection.settings import CollectionRules
+from serai.field.engine.batteries import is_dead
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, insert_stored, mark_expired, new_copy, remove_stored
 from serai.field.engine.sessions import (
@@ -22,6 +23,8 @@ def publish_next_event(field: Field, rules: CollectionRules) -> None:
     event = field.tally[0].born
     field.tally[0].born += 1
     sensor = field.event_sensor[event]
+    if is_dead(field, sensor):
+        return
     if field.sensors[sensor].queue >= field.limits.queue:
         log_drop(field, event, sensor, FULL, NONE)
     else:

@@ -1,73 +1,68 @@
-"""Control messages: counted as they happen, their energy worked out from the counts when somebody asks.
+"""Control messages: counted as they happen, their energy charged to the sensors.
 
-Every flood costs each sensor of a community the same, every Hello each sensor in touch with a cell the same: so the
-slots only count floods per community and Hellos per cell, and the sums are made at the end (or, for the few who need a
-sensor's energy in the middle of a run, for that sensor).
+In a flood every sensor of a community speaks once: what that costs a sensor depends on its living neighbours only. So
+unless the battery feels control messages, the slots only count floods per community, and the sums are made when a
+community changes and at the end.
 """
 
 from serai.core.energy import receive_pj, transmit_pj
 from serai.core.jit import step
-from serai.field.engine.state import Field
+from serai.field.engine.batteries import charge, is_dead
+from serai.field.engine.state import ELECTION, FLOODS, HELLO, PATH, REPLY, Field
 
 
 @step
-def hellos_heard(field: Field, sensor: int) -> int:
-    """How many Hellos were said within touch of the sensor."""
-    here, heard = field.sensors[sensor], 0
-    for row in range(max(here.row - 1, 0), min(here.row + 2, field.limits.grid.rows)):
-        for column in range(max(here.column - 1, 0), min(here.column + 2, field.limits.grid.columns)):
-            heard += field.hellos[row * field.limits.grid.columns + column]
-    return heard
+def say_hello(field: Field, cell: int) -> None:
+    """A Hello is said in a cell: every sensor in touch hears it, and replies (CED 4.1 a)."""
+    limits, grid = field.limits, field.limits.grid
+    reply = transmit_pj(limits.radio, limits.reply_bits, limits.broadcast_m)
+    cost = receive_pj(limits.radio, limits.hello_bits) + reply
+    field.messages[HELLO] += 1
+    row, column = cell // grid.columns, cell % grid.columns
+    for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
+        for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
+            near = near_row * grid.columns + near_column
+            for i in range(field.cell_start[near], field.cell_start[near + 1]):
+                if not is_dead(field, field.cell_sensors[i]):
+                    field.messages[REPLY] += 1
+                    charge(field, field.cell_sensors[i], cost)
 
 
 @step
-def broadcast_pj(field: Field, sensor: int, bits: float) -> int:
-    """What a flood in which every sensor speaks once costs this one: to say it, and to hear its neighbours."""
-    neighbors = field.neighbor_start[sensor + 1] - field.neighbor_start[sensor]
-    heard = receive_pj(field.limits.radio, bits)
-    return transmit_pj(field.limits.radio, bits, field.limits.broadcast_m) + int(neighbors) * heard
+def flood(field: Field, community: int, kind: int) -> None:
+    """Every sensor of the community speaks once; a loner floods nothing: nobody would hear it."""
+    sensors = field.communities[community].sensors
+    if sensors > 1:
+        field.messages[kind] += sensors
+        field.floods[community, kind] += 1
+        if field.limits.control_costs:
+            charge_floods(field, community)
 
 
 @step
-def control_pj(field: Field, sensor: int) -> int:
-    """What the sensor has spent on control messages so far."""
-    here = field.sensors[sensor]
-    reply = transmit_pj(field.limits.radio, field.limits.reply_bits, field.limits.broadcast_m)
-    spent = hellos_heard(field, sensor) * (receive_pj(field.limits.radio, field.limits.hello_bits) + reply)
-    group = field.communities[here.community]
-    if group.sensors > 1:  # a loner floods nothing: nobody would hear it
-        spent += group.paths * broadcast_pj(field, sensor, field.limits.path_bits)
-        spent += group.routes * broadcast_pj(field, sensor, field.limits.route_bits)
-        # In an election everybody speaks twice.
-        spent += 2 * group.elections * broadcast_pj(field, sensor, field.limits.election_bits)
-    return int(spent + here.notice_pj)
-
-
-@step
-def energy_left_pj(field: Field, sensor: int) -> int:
-    """What is left in the sensor's battery."""
-    left = field.limits.battery_pj - field.sensors[sensor].event_pj
-    if field.limits.control_costs:
-        left -= control_pj(field, sensor)
-    return int(left)
+def charge_floods(field: Field, community: int) -> None:
+    """The community's sensors pay for the floods that they have not paid for yet: to speak, and to hear each other."""
+    group, limits = field.communities[community], field.limits
+    for kind in range(FLOODS):
+        times = int(field.floods[community, kind])
+        if times == 0:
+            continue
+        field.floods[community, kind] = 0
+        bits = limits.path_bits if kind == PATH else limits.election_bits if kind == ELECTION else limits.route_bits
+        speak, hear = transmit_pj(limits.radio, bits, limits.broadcast_m), receive_pj(limits.radio, bits)
+        for i in range(group.start, group.start + group.sensors):
+            sensor = field.members[i]
+            neighbors = int(field.sensors[sensor].end_edge - field.sensors[sensor].first_edge)
+            charge(field, sensor, times * (speak + neighbors * hear))
 
 
 @step
 def is_over(field: Field) -> bool:
-    """Whether the run ends with this slot: the last, or that of the first death; if so, control energy is summed up."""
+    """Whether the run ends with this slot: the last, or that of the first death; if so, all floods are paid for."""
     last = field.clock[0].slot == field.limits.slots - 1
-    over = (field.limits.until_death and first_death(field)) or last
+    over = last or (field.limits.until_death and field.tally[0].died >= 0)
     if over:
-        for sensor in range(len(field.sensors)):
-            field.sensors[sensor].control_pj = control_pj(field, sensor)
+        field.tally[0].over = True
+        for community in range(field.tally[0].communities):
+            charge_floods(field, community)
     return bool(over)
-
-
-@step
-def first_death(field: Field) -> bool:
-    """Whether some sensor's battery is empty after this slot; the tally keeps when."""
-    for sensor in range(len(field.sensors)):
-        if energy_left_pj(field, sensor) <= 0:
-            field.tally[0].died = field.clock[0].slot
-            return True
-    return False

@@ -6,7 +6,8 @@ from serai.core.content import matches
 from serai.core.energy import distance, transmit_pj
 from serai.core.jit import rule, step
 from serai.core.order import mix
-from serai.field.engine.state import FULL, NONE, RELAY, Field
+from serai.field.engine.batteries import pay
+from serai.field.engine.state import DEAD, FULL, NONE, RELAY, Field
 from serai.world.mobility import position_at
 
 FEW = 16  # places in two cache lines
@@ -16,7 +17,7 @@ FEW = 16  # places in two cache lines
 def log_transfer(
     field: Field, event: int, sender: int, receiver: int, addressee: int, kind: int, refused: bool
 ) -> None:
-    """An event went from one node to another; `refused`: the receiver's queue was full."""
+    """An event went from one node to another; `refused`: the receiver's queue was full, or its battery empty."""
     field.transmissions[event] += 1
     if not field.limits.full_log:
         return
@@ -49,29 +50,40 @@ def log_drop(field: Field, event: int, node: int, reason: int, addressee: int) -
 
 
 @step
-def send_to_subscriber(field: Field, sensor: int, subscriber: int, times: int) -> None:
-    """The sensor pays for sending an event to the subscriber, so many times."""
+def log_refused(field: Field, event: int, node: int, reason: int, addressee: int) -> None:
+    """A copy of the event was lost before it had a place in the sensor's queue."""
+    log_drop(field, event, node, reason, addressee)
+    if field.limits.full_log:
+        field.drop_log[field.tally[0].drops - 1].held = False
+
+
+@step
+def to_subscriber_pj(field: Field, sensor: int, subscriber: int) -> int:
+    """What it costs the sensor to send an event to the subscriber in this slot."""
     locate(field, subscriber)
     here, who, limits = field.sensors[sensor], field.subscribers[subscriber], field.limits
-    cost = transmit_pj(limits.radio, limits.bits, distance(here.x, here.y, who.x, who.y))
-    here.event_pj += times * cost
-    here.sent += times
+    return transmit_pj(limits.radio, limits.bits, distance(here.x, here.y, who.x, who.y))
 
 
 @step
-def send_to_sensor(field: Field, sender: int, receiver: int, cost: int, accepted: bool) -> None:
-    """The sender pays for sending an event to another sensor; who accepts it pays for receiving."""
-    field.sensors[sender].event_pj += cost
-    field.sensors[sender].sent += 1
-    if accepted:
-        accept(field, receiver)
+def can_send(field: Field, sensor: int, cost: int) -> bool:
+    """Whether the sensor can pay for sending an event; if so, it has."""
+    if not pay(field, sensor, cost):
+        return False
+    field.sensors[sensor].sent += 1
+    return True
 
 
 @step
-def accept(field: Field, receiver: int) -> None:
-    """The sensor pays for receiving an event."""
-    field.sensors[receiver].event_pj += field.limits.receive_pj
-    field.sensors[receiver].received += 1
+def accept(field: Field, receiver: int, queued: bool) -> int:
+    """The sensor pays for receiving an event; or the reason why it cannot, else NONE. `queued`: it needs a place."""
+    here = field.sensors[receiver]
+    if queued and here.queue >= field.limits.queue and not here.exhausted:
+        return FULL
+    if not pay(field, receiver, field.limits.receive_pj):
+        return DEAD
+    here.received += 1
+    return NONE
 
 
 @step

@@ -41,14 +41,20 @@ def link_at(field: Field, session: int, sensor: int) -> int:
 def find_session(field: Field, subscriber: int, community: int) -> int:
     """The session of a subscriber with a community that it meets at some time (binary search)."""
     # Sessions of a subscriber stand by community. That of a community it never meets is not there, and not asked for.
-    low, high = field.meets_start[subscriber], field.meets_start[subscriber + 1]
+    low, high, origin = (
+        field.meets_start[subscriber],
+        field.meets_start[subscriber + 1],
+        field.communities[community].origin,
+    )
     while high - low > 1:
         middle = (low + high) >> 1
-        if field.sessions[field.meets[middle]].community <= community:
+        if field.sessions[field.meets[middle]].community <= origin:
             low = middle
         else:
             high = middle
-    return int(field.meets[low])
+    # A part of a community has the same sessions as the whole, in the same order.
+    nth = field.meets[low] - field.communities[origin].sessions
+    return int(field.communities[community].sessions + nth)
 
 
 @step
@@ -74,11 +80,17 @@ def open_session(field: Field, session: int) -> None:
     field.in_session[at.community, at.word] |= at.bit
     mine, who = field.now_with[at.subscriber], field.subscribers[at.subscriber]
     i = who.sessions
-    while i > 0 and mine[i - 1] > session:  # by number, so by community
+    while i > 0 and lowest_sensor(field, mine[i - 1]) > lowest_sensor(field, session):  # so by community
         mine[i] = mine[i - 1]
         i -= 1
     mine[i] = session
     who.sessions += 1
+
+
+@step
+def lowest_sensor(field: Field, session: int) -> int:
+    """The first sensor of the session's community: communities are numbered by it."""
+    return int(field.members[field.communities[field.sessions[session].community].start])
 
 
 @step

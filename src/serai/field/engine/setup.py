@@ -16,7 +16,9 @@ from serai.field.engine.state import (
     COPY,
     DROP,
     DROPS,
+    FLOODS,
     LINK,
+    MESSAGES,
     NONE,
     REACHABLE,
     RECEPTION,
@@ -48,11 +50,11 @@ def lay_out(
     sensors, subscribers = len(world.sensor_x), len(world.low)
     place, groups = lay_out_place(world, limits), community_records(world)
     visits = visit_records(world.visits)
+    pairs = np.empty(0, np.int64)
     if copies:
-        near = place["reach_start"], place["reach"]
+        cells = place["cell_start"], place["cell_sensors"]
+        near = communities_in_reach(*cells, world.communities.of_sensor, world.grid.columns, world.grid.rows)
         pairs = who_will_meet(visits, *near, len(groups), subscribers, silent_while_pausing)
-    else:
-        pairs = np.empty(0, np.int64)
     sessions, links = session_records(pairs, groups, subscribers)
     words = int(groups.words.max(initial=1))
     pool = first_guess(2 * sensors + len(world.event_sensor) // 8, limits.most_sent) if copies else 0
@@ -84,10 +86,13 @@ def lay_out(
             calendar=np.full(limits.slots, NONE, np.int32),
             line=np.zeros(sensors, np.int64),
             next_line=np.zeros(sensors, np.int32),
+            exhausted=np.zeros(sensors, np.int32),
             arrived=np.zeros(pool, np.int32),
             within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),
             **place,
+            spare_links=records(int(groups.sensors.max(initial=0)), LINK),
+            floods=np.zeros((len(groups), FLOODS), np.int64),
             **lay_out_ledger(world, limits, last_receptions),
         )
     )
@@ -98,29 +103,26 @@ def lay_out_place(world: World, limits: Limits) -> dict[str, Any]:
     grid, communities = world.grid, world.communities
     sensors, cells = len(world.sensor_x), grid.columns * grid.rows
     cell_start, cell_sensors = sensors_by_cell(world.sensor_cell, cells)
-    reach_start, reach = communities_in_reach(cell_start, cell_sensors, communities.of_sensor, grid.columns, grid.rows)
     placed = sensor_records(world)
     return {
         "sensors": placed,
-        "neighbor_start": communities.neighbor_start,
-        "neighbors": communities.neighbors,
+        "neighbors": communities.neighbors.copy(),  # they lose the dead
         "neighbor_member": placed.member[communities.neighbors],
         "hop_pj": hop_costs(world.sensor_x, world.sensor_y, communities.neighbor_start, communities.neighbors, limits),
-        "members": communities.members,
+        "members": communities.members.copy(),  # they are put in another order when communities part
         "cell_start": cell_start,
         "cell_sensors": cell_sensors,
-        "reach_start": reach_start,
-        "reach": reach,
         "tree_order": np.zeros(sensors, np.int32),
         "stamps": np.zeros(cells, np.int64),
         "path": np.zeros(grid.columns + grid.rows, np.int32),
+        "near": np.zeros(REACHABLE, np.int32),
         "frontier": np.zeros(sensors, np.int32),
     }
 
 
 def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[str, Any]:
     """What is counted: the fields of a state that a protocol only adds to."""
-    events, cells = len(world.event_sensor), world.grid.columns * world.grid.rows
+    events = len(world.event_sensor)
     rows = first_guess(events * min(len(world.low), 10), limits.most_received)
     return {
         "tally": records(1, TALLY, died=NONE),
@@ -129,7 +131,7 @@ def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[
         "known_last": np.empty(table_size(rows) if last_receptions else 0, np.int32),
         "transmissions": np.zeros(events, np.int64),
         "drops": np.zeros(len(DROPS), np.int64),
-        "hellos": np.zeros(cells, np.int64),
+        "messages": np.zeros(len(MESSAGES), np.int64),
         "transfer_log": records(rows if limits.full_log else 0, TRANSFER),
         "drop_log": records(rows if limits.full_log else 0, DROP),
     }
@@ -147,22 +149,24 @@ def table_size(rows: int) -> int:
 
 def sensor_records(world: World) -> Records:
     """The sensors, nothing in their queues."""
-    made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE)
+    made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE, died=NONE)
+    made.left_pj = np.rint(world.battery_j * 1e12).astype(np.int64)
     made.x, made.y = world.sensor_x, world.sensor_y
     made.cell = world.sensor_cell
     made.column, made.row = world.sensor_cell % world.grid.columns, world.sensor_cell // world.grid.columns
     made.community = world.communities.of_sensor
+    made.first_edge, made.end_edge = world.communities.neighbor_start[:-1], world.communities.neighbor_start[1:]
     start = world.communities.member_start
     made.member[world.communities.members] = np.arange(len(made)) - np.repeat(start[:-1], np.diff(start))
     return made
 
 
 def community_records(world: World) -> Records:
-    """The communities; the head is the sensor with most energy: all have the same, so that with the lowest number."""
+    """The communities, without heads."""
     start = world.communities.member_start
-    made = records(len(start) - 1, COMMUNITY, tree=NONE)
+    made = records(len(start) - 1, COMMUNITY, tree=NONE, head=NONE)
     made.start, made.sensors, made.cells = start[:-1], np.diff(start), world.communities.cells
-    made.head = world.communities.members[start[:-1]]
+    made.origin = np.arange(len(made))
     return made
 
 
@@ -179,7 +183,8 @@ def session_records(pairs: NDArray[np.int64], groups: Records, subscribers: int)
     made = records(len(pairs), SESSION)
     made.community, made.subscriber = np.divmod(pairs, max(subscribers, 1))
     first = starts(made.community, len(groups))
-    groups.sessions, groups.words = first[:-1], -(-np.diff(first) // BITS)  # rounded up
+    groups.sessions, groups.meets = first[:-1], np.diff(first)
+    groups.words = -(-groups.meets // BITS)  # rounded up
     nth = np.arange(len(pairs)) - first[made.community]
     made.word, made.bit = nth // BITS, np.left_shift(1, nth % BITS)
     sizes = groups.sensors[made.community]
@@ -300,7 +305,7 @@ def hop_costs(
 def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
     """Run a protocol's slots to the end (or to the first death), growing the pools whenever it asks for room."""
     reached = advance(field, 0)
-    while reached < field.limits.slots and field.tally[0].died == NONE:
+    while not field.tally[0].over:
         field = grow(field)
         reached = advance(field, reached)
     return field
@@ -310,9 +315,10 @@ def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
 
 
 def fill_pools(field: Field) -> Field:
-    """Chain all copies of a new state into the list of free ones."""
+    """Chain all copies of a new state into the list of free ones; all other records are in use."""
     chain_free(field.copies, 0)
     field.tally[0].free_copies = len(field.copies)
+    field.tally[0].communities, field.tally[0].sessions = len(field.communities), len(field.sessions)
     return field
 
 
@@ -330,6 +336,8 @@ def grow(field: Field) -> Field:
     slot_rows = limits.most_sent + limits.most_received
     if len(field.copies) and tally.free_copies < slot_rows + limits.most_born:
         field = grow_copies(field, slot_rows + limits.most_born)
+    if tally.unburied:
+        field = grow_communities(field)
     rows = int(tally.receptions) + limits.most_received
     if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
         receptions = grown(field.receptions, rows)
@@ -354,6 +362,16 @@ def grow_copies(field: Field, least_free: int) -> Field:
     return field._replace(
         copies=copies, pending=grown(field.pending, len(copies)), arrived=np.zeros(len(copies), np.int32)
     )
+
+
+def grow_communities(field: Field) -> Field:
+    """The same state with room for the communities and sessions that the deaths of one slot may make."""
+    tally, dying = field.tally[0], field.sensors[field.exhausted[: field.tally[0].exhausted]]
+    parts = (dying.end_edge - dying.first_edge).astype(np.int64)
+    groups = int(tally.communities + parts.sum())
+    sessions = int(tally.sessions + (parts * field.communities.meets[dying.community]).sum())
+    per_group = {name: grown(getattr(field, name), groups) for name in ("communities", "in_session", "met", "floods")}
+    return field._replace(sessions=grown(field.sessions, sessions), **per_group)
 
 
 def grown(array: Any, least: int) -> Any:

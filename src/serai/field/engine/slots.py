@@ -2,6 +2,7 @@
 
 from serai.core.jit import step
 from serai.core.order import slot_key
+from serai.field.engine.control import say_hello
 from serai.field.engine.state import Field, Records
 
 BEFORE_ALL = -1  # a place in line before every turn of the slot
@@ -22,7 +23,7 @@ def begin_visit(field: Field, visit: Records, silent_while_pausing: bool) -> boo
     audible = bool(visit.moving) or not silent_while_pausing
     moved = who.cell != visit.cell
     if audible and (moved or not who.audible):
-        field.hellos[visit.cell] += 1
+        say_hello(field, visit.cell)
     who.cell, who.segment, who.moving, who.audible = visit.cell, visit.segment, visit.moving, audible
     who.column, who.row = visit.cell % field.limits.grid.columns, visit.cell // field.limits.grid.columns
     return bool(moved)

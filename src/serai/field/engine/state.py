@@ -25,10 +25,13 @@ REACHABLE = 4  # at most so many communities are in reach of one cell: no two of
 
 # What a copy is. One that expires inside a heap or list stays linked there, as EXPIRED_COPY, until that is next read.
 FREE, STORED, RELAYED, WAITING, EXPIRED_COPY = range(5)
-DROPS = ("expired", "spent", "full", "stranded")
-EXPIRED, SPENT, FULL, STRANDED = range(len(DROPS))
+DROPS = ("expired", "spent", "full", "stranded", "dead")
+EXPIRED, SPENT, FULL, STRANDED, DEAD = range(len(DROPS))
 TRANSFERS = ("source", "relay", "return", "placement")
 SOURCE, RELAY, RETURN, PLACEMENT = range(len(TRANSFERS))
+MESSAGES = ("path", "route", "election", "hello", "reply", "notice")  # of control; the first three are floods
+PATH, ROUTE, ELECTION, HELLO, REPLY, NOTICE = range(len(MESSAGES))
+FLOODS = 3
 
 Records = Any  # np.recarray: which fields it has is known below, not to a type checker
 
@@ -38,25 +41,28 @@ SENSOR = np.dtype(
         ("forwards", "i8"),  # counter of round-robin forwarding
         ("place", "i8"),  # in the line of turns of slot `scheduled`
         ("sent", "i8"), ("received", "i8"),
-        ("event_pj", "i8"), ("notice_pj", "i8"),
-        ("control_pj", "i8"),  # known when the run is over; `notice_pj` is part of it
+        ("left_pj", "i8"),  # in its battery
+        ("event_pj", "i8"),
+        ("control_pj", "i8"),  # without floods not yet charged: see serai.field.engine.control
         ("cell", "i4"), ("column", "i4"), ("row", "i4"),
         ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
+        ("first_edge", "i4"), ("end_edge", "i4"),  # neighbors[first_edge : end_edge], living ones, by number
         ("queue", "i4"),  # copies in its queue
         ("stored", "i4"),  # first stored copy, in queue order
         ("waiting", "i4"),  # first relayed copy that waits for a subscriber
         ("scheduled", "i4"),  # the last slot for which it was put in line for a turn
         ("parent", "i4"), ("depth", "i4"),  # in the tree of the community's head (CET)
+        ("died", "i4"), ("exhausted", "u1"),  # the slot it died in, or NONE; exhausted: it dies with this slot
     ],
     align=True,
 )  # fmt: skip
 
 COMMUNITY = np.dtype(
     [
-        ("paths", "i8"), ("routes", "i8"), ("elections", "i8"),  # floods so far
         ("start", "i4"), ("sensors", "i4"),  # members[start : start + sensors]
         ("cells", "i4"),
-        ("sessions", "i4"), ("words", "i4"),  # its first session, and how many words of bits its sessions take
+        ("sessions", "i4"), ("meets", "i4"), ("words", "i4"),  # its first session, how many, and words of bits for them
+        ("origin", "i4"),  # the community at the start of the run that it is a part of
         ("head", "i4"),
         ("tree", "i4"),  # the head whose tree is built, or NONE
         ("place", "i4"),  # next place in preorder
@@ -156,7 +162,10 @@ TALLY = np.dtype(
         ("stamp", "i8"),
         ("in_line", "i8"), ("next_in_line", "i8"), ("arrived", "i8"),
         ("died", "i8"),  # the slot in which the first battery was empty, or NONE
-        ("notices", "i8"), ("longest", "i8"),  # longest: hops of the longest placement so far possible
+        ("exhausted", "i8"), ("unburied", "i8"),  # unburied: the slot's deaths wait for room in the pools
+        ("communities", "i8"), ("sessions", "i8"),  # records in use
+        ("over", "i8"),
+        ("longest", "i8"),  # hops of the longest placement so far possible
     ],
     align=True,
 )  # fmt: skip
@@ -179,7 +188,6 @@ class Limits(NamedTuple):
     key: int
     full_log: bool
     until_death: bool
-    battery_pj: int
     control_costs: bool
     hello_bits: float
     reply_bits: float
@@ -197,7 +205,6 @@ class Field(NamedTuple):
     clock: Records
     # the place
     sensors: Records
-    neighbor_start: NDArray[np.int32]
     neighbors: NDArray[np.int32]
     neighbor_member: NDArray[np.int32]  # their places in the community
     hop_pj: NDArray[np.int64]  # what sending one event to neighbors[i] costs
@@ -205,8 +212,6 @@ class Field(NamedTuple):
     members: NDArray[np.int32]
     cell_start: NDArray[np.int32]
     cell_sensors: NDArray[np.int32]
-    reach_start: NDArray[np.int32]
-    reach: NDArray[np.int32]  # communities in reach of a cell
     # the plan
     visits: Records
     tracks: Tracks
@@ -233,12 +238,15 @@ class Field(NamedTuple):
     # who is next
     line: NDArray[np.int64]  # heap of places
     next_line: NDArray[np.int32]  # sensors in line for the next slot
+    exhausted: NDArray[np.int32]  # sensors that die with this slot
     arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
     tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
     # scratch
     stamps: NDArray[np.int64]  # [cell]
     path: NDArray[np.int32]
+    near: NDArray[np.int32]  # communities in reach of a cell
     frontier: NDArray[np.int32]
+    spare_links: Records
     within_reach: NDArray[np.int64]  # [word]: sessions that the sensor whose turn it is can serve
     open_sessions: NDArray[np.int64]  # [word]: those of them whose subscriber can take more in this slot
     # what is counted
@@ -248,7 +256,8 @@ class Field(NamedTuple):
     known_last: NDArray[np.int32]  # the slot in which each was received last, if somebody wants to know
     transmissions: NDArray[np.int64]
     drops: NDArray[np.int64]
-    hellos: NDArray[np.int64]  # [cell]
+    messages: NDArray[np.int64]  # of control, by kind
+    floods: NDArray[np.int64]  # [community, kind]: not yet charged to the sensors
     transfer_log: Records
     drop_log: Records
 

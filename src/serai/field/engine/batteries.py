@@ -1,0 +1,66 @@
+"""Batteries: who pays for what, and who can no longer. docs/field/rules.md, "Batteries".
+
+A sensor that cannot pay for an event, or has nothing left, is exhausted: it neither sends nor accepts events in the
+rest of the slot, and dies with it.
+"""
+
+from serai.core.jit import step
+from serai.field.engine.state import NONE, Field
+
+
+@step
+def pay(field: Field, sensor: int, cost: int) -> bool:
+    """Whether the sensor can pay for an event; if so, it has."""
+    here = field.sensors[sensor]
+    if here.exhausted or cost > here.left_pj:
+        exhaust(field, sensor)
+        return False
+    here.left_pj -= cost
+    here.event_pj += cost
+    if here.left_pj == 0:
+        exhaust(field, sensor)
+    return True
+
+
+@step
+def charge(field: Field, sensor: int, cost: int) -> None:
+    """The sensor pays for control messages: if the battery feels them, at most what is left in it."""
+    here = field.sensors[sensor]
+    if field.limits.control_costs:
+        cost = min(cost, here.left_pj)
+        here.left_pj -= cost
+        if here.left_pj == 0:
+            exhaust(field, sensor)
+    here.control_pj += cost
+
+
+@step
+def exhaust(field: Field, sensor: int) -> None:
+    """The sensor dies with this slot."""
+    here, tally = field.sensors[sensor], field.tally[0]
+    if not here.exhausted:
+        here.exhausted = True
+        field.exhausted[tally.exhausted] = sensor
+        tally.exhausted += 1
+
+
+@step
+def is_dead(field: Field, sensor: int) -> bool:
+    """Whether the sensor has died in an earlier slot."""
+    return bool(field.sensors[sensor].died != NONE)
+
+
+@step
+def mark_dead(field: Field, sensor: int) -> None:
+    """The sensor is dead from now on."""
+    field.sensors[sensor].died = field.clock[0].slot
+    if field.tally[0].died == NONE:
+        field.tally[0].died = field.clock[0].slot
+
+
+@step
+def forget_exhausted(field: Field, count: int) -> None:
+    """The first so many of the exhausted are buried; what their burial cost may have exhausted others."""
+    for i in range(count, field.tally[0].exhausted):
+        field.exhausted[i - count] = field.exhausted[i]
+    field.tally[0].exhausted -= count
