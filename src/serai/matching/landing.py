@@ -25,6 +25,9 @@ FORMATS: Final = {
 }
 _CHUNK: Final = 1 << 20
 _LEDGER: Final = "landed.jsonl"
+_JOURNALS: Final = ("-wal", "-journal", "-shm")
+OPEN_DATABASE: Final = "open-sqlite"
+"""The format of a database that was copied while somebody wrote it."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ class Landing:
         if _looks(path) != looks:  # somebody is still writing it
             aside.unlink()
             return 0
-        landed = Landed(name, *looks, digest, format_by_content(aside, name))
+        form = format_by_content(aside, name)
+        if form == "sqlite" and any(journal.exists() and journal.stat().st_size for journal in _journals(path)):
+            form = OPEN_DATABASE  # part of it is in there
+        landed = Landed(name, *looks, digest, form)
         new = digest not in self.by_content
         if new:
             aside.rename(self.folder / landed.content)
@@ -139,8 +145,12 @@ def _files_below(folder: Path) -> list[Path]:
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        found += [Path(where) / name for name in sorted(names) if name[0] not in "._"]
+        found += [Path(where) / name for name in sorted(names) if name[0] not in "._" and not name.endswith(_JOURNALS)]
     return found
+
+
+def _journals(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in _JOURNALS[:2]]
 
 
 def _looks(path: Path) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,7 +82,6 @@ class Batches:
     tables: Tables
     hands: Hands
     numbers: Numbers | None = None
-    latest: dict[str, datetime] = field(default_factory=dict)  # of each node, the time of its latest event
 
     def run_pending(self, now: Callable[[], float]) -> Iterator[Done]:
         """Make batches until nothing is left; one that was begun before a crash is made first, as it was planned."""
@@ -259,7 +258,6 @@ class Batches:
                     "rows": each["rows"],
                     "new": new,
                     "repeated": repeated,
-                    "late": 0,
                     "rejected": len(each["rejects"]),
                     "state": "done" if each["reason"] is None else "quarantined",
                     "reason": each["reason"],
