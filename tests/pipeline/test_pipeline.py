@@ -24,7 +24,7 @@ from serai.pipeline.numbers import Gap, Numbers, gaps
 from serai.pipeline.run import retry, run_once
 from serai.pipeline.tables import Tables
 from serai.spark.places import alone_in
-from tests.pipeline.field import CONFIG, NOW, answer_of, event, logs, make_field, put, rows_of
+from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, answer_of, event, logs, make_field, put, rows_of
 from tests.programs import program
 from tests.spark.cluster import free_port, listens, until
 
@@ -73,6 +73,14 @@ def test_every_format_repeats_gaps_and_bad_files(tmp_path: Path) -> None:
     assert {node.node: node.missing for node in again.nodes} == {"n1": 0, "n2": 0, "n3": 0}
     assert ("n2/1/3", 'temperature: "warm" is no double') in rows_of(tmp_path / "home", "rejects", "id", "reason")
     assert "wind" in Tables(tmp_path / "home").known_columns().names
+
+    (tmp_path / "subscriptions.csv").write_text(SUBSCRIPTIONS + "odd,temprature < 5\n")
+    for number in range(2):
+        put(inbox, f"later-{number}.csv", [event(3, 10 + number)])
+        once(field)
+    of_table = [row for row in rows_of(tmp_path / "home", "rejects", "id", "reason", "batch") if row[0] == "odd"]
+    reason = 'unknown attribute "temprature"; did you mean "temperature"?, at character 1'
+    assert of_table == [("odd", reason, 2)]  # once, not with every batch
 
 
 def test_quarantined_files_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from serai.spark.places import alone_in, local_path
+
 FORMATS: Final = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -127,6 +129,17 @@ class Landing:
         if not place.exists() and copy.exists():
             shutil.copyfile(copy, place)
         return place
+
+
+def nothing_new(source: str | Path, home: str | Path) -> bool:
+    """Whether a stream that was here before would find nothing to do: all that is there has landed, and is done."""
+    inbox, place = local_path(source).absolute(), local_path(home).absolute()
+    if not inbox.is_dir() or not (place / _LEDGER).exists():
+        return False
+    with alone_in(place):
+        landing = Landing(inbox, place)
+        landing.land()
+        return not any(landing.folder.iterdir())  # a copy stays until its batch is done
 
 
 def format_by_content(path: Path, name: str) -> str | None:
