@@ -3,9 +3,11 @@
 import asyncio
 import json
 import socket
+import ssl
 import subprocess
 import threading
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
 import aiomqtt
 import paho.mqtt.client as paho
@@ -14,7 +16,12 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from serai.core.errors import BadInput
+from serai.node.client import Node as Client
+from serai.node.keys import enrol, make_network
 from serai.node.mqtt.access import Access, User, hash_password
+from serai.node.mqtt.packets import Connect, encode
+from serai.node.mqtt_server import server_tls
 from tests.node.mqtt.served import process, served, until
 from tests.programs import program
 
@@ -162,16 +169,41 @@ def test_users():
             until(lambda: anna.payloads == [b"1"])
 
 
+def test_over_tls(tmp_path):
+    """With keys that the network's own tools make; a client without TLS gets nothing, and does no harm."""
+    now = datetime.now(UTC)
+    make_network("net", tmp_path / "net", now)
+    enrol("barn", tmp_path / "net", tmp_path / "barn", now)
+    files = tmp_path / "barn"
+    trusted = ssl.create_default_context(cafile=str(files / "ca.pem"))
+    trusted.check_hostname = False
+    with served(tls=server_tls(files / "node.pem", files / "node.key")) as node:
+
+        async def talk():
+            async with Client(port=node.port, tls=trusted) as one:
+                await one.publish("t", b"x", qos=2)
+
+        asyncio.run(talk())
+        assert node.payloads() == [b"x"]
+        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as raw:
+            raw.sendall(encode(Connect("c"), 4))
+            assert raw.recv(100)[:1] in (b"", b"\x15")  # a TLS alert at most
+        asyncio.run(talk())
+    with pytest.raises(BadInput, match="cannot use"):
+        server_tls(files / "ca.pem", files / "node.key")
+
+
 def test_a_full_store_keeps_paho_waiting_and_loses_nothing():
     with served() as node, pahos(Paho(node.port, "a"), Paho(node.port, "b", "5")) as (old, new):
-        node.disk.node.room = 10
+        node.take(3000)
         infos = [old.publish("t", b"%d" % number, 1 + number % 2, wait=False) for number in range(30)]
-        until(lambda: len(node.payloads()) == 10)
+        until(lambda: node.disk.clients.counts["refused"] > 3)
+        held = len(node.payloads())
         new.publish("t", b"no", 1)
         until(lambda: len(new.reasons) == 1)
         assert new.reasons[0].value == 0x97
-        assert sum(info.is_published() for info in infos) <= 10
-        node.disk.node.room = 1000
+        assert sum(info.is_published() for info in infos) <= held < 30
+        node.take(1 << 20)
         for info in infos:
             info.wait_for_publish(20)
         assert sorted(map(int, node.payloads())) == list(range(30))
@@ -187,7 +219,7 @@ def test_aiomqtt():
             return [int((await anext(coming)).payload) for _ in range(20)]
 
     with served() as node:
-        assert asyncio.run(asyncio.wait_for(talk(node.port), 20)) == list(range(20))
+        assert sorted(asyncio.run(asyncio.wait_for(talk(node.port), 20))) == list(range(20))
 
 
 @pytest.mark.parametrize("version", ["mqttv31", "mqttv311", "mqttv5"])
@@ -196,7 +228,7 @@ def test_mosquitto_pub_and_sub(version):
     with served() as node:
         common = ["-h", "127.0.0.1", "-p", str(node.port), "-V", version, "-t", "m/x", "-q", "2"]
         with process(sub, *common, "-C", "21", "-i", "sub") as listening:
-            until(lambda: node.disk.tables["interest"])
+            until(lambda: node.disk.count("interest"))
             lines = "\n".join(str(number) for number in range(20))
             subprocess.run([pub, *common, "-l"], input=lines, text=True, check=True, timeout=20)
             subprocess.run([pub, *common, "-s"], input="x" * 100_000, text=True, check=True, timeout=20)
@@ -213,8 +245,8 @@ persistence_location {folder}/
 autosave_interval 1
 connection serai
 address 127.0.0.1:{node}
-topic up/# out 2
-topic down/# in 2
+topic {up} out 2
+topic {down} in 2
 remote_clientid bridge-{port}
 cleansession false
 restart_timeout 1 1
@@ -229,11 +261,11 @@ def answers(port):
 
 
 @contextmanager
-def mosquitto(folder, node, free_port, version="mqttv311"):
+def mosquitto(folder, node, free_port, version="mqttv311", up="up/#", down="down/#"):
     settings = folder / f"mosquitto-{free_port}.conf"
     data = folder / str(free_port)
     data.mkdir(exist_ok=True)
-    settings.write_text(BRIDGE.format(port=free_port, folder=data, node=node, version=version))
+    settings.write_text(BRIDGE.format(port=free_port, folder=data, node=node, version=version, up=up, down=down))
     with process(program("mosquitto"), "-c", str(settings)):
         until(lambda: answers(free_port))
         yield
@@ -244,7 +276,7 @@ def test_mosquitto_as_a_bridge(tmp_path, free_ports):
     (port,) = free_ports(1)
     with served() as node:
         with mosquitto(tmp_path, node.port, port):
-            until(lambda: node.disk.tables["interest"])
+            until(lambda: node.disk.count("interest"))
             with pahos(Paho(port, "app", clean=False), Paho(node.port, "field", clean=False)) as (app, field):
                 app.subscribe("down/#", qos=2)
                 field.subscribe("up/#", qos=2)
@@ -261,14 +293,14 @@ def test_mosquitto_as_a_bridge(tmp_path, free_ports):
         with mosquitto(tmp_path, node.port, port), pahos(Paho(port, "app", clean=False)) as (app,):
             until(lambda: len(app.heard) >= 10)
             assert sorted(map(int, app.payloads)) == list(range(40, 50))
-        assert not [m for m, _ in node.disk.tables["message"].values() if m.topic.startswith("$")]
+        assert not [message for message in node.disk.messages() if message.topic.startswith("$")]
 
 
 def test_mosquitto_as_a_bridge_of_version_5(tmp_path, free_ports):
     """It asks for no session that lasts (2.0.11), so it gets what comes while it is there, and nothing back."""
     (port,) = free_ports(1)
     with served() as node, mosquitto(tmp_path, node.port, port, "mqttv50"):
-        until(lambda: node.disk.tables["interest"])
+        until(lambda: node.disk.count("interest"))
         with pahos(Paho(port, "app"), Paho(node.port, "field")) as (app, field):
             app.subscribe("#", qos=2)
             field.subscribe("up/#", qos=2)
