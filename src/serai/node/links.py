@@ -18,7 +18,7 @@ from serai.node.bundle.eid import node_eid
 from serai.node.core import Node
 from serai.node.link import Instant, Link, Neighbours, Self
 from serai.node.wire.beacon import Beacon
-from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word
+from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word, joined
 
 log = logging.getLogger("serai.node.links")
 
@@ -111,8 +111,8 @@ class Connection(asyncio.Protocol):
         found = happens()
         if self.link.peer is not None and not was_open:
             self.links.opened(self)
-        for effects in found:
-            self.links.perform(effects)
+        # At once: what is said of the first may ask for a bundle that the core has from the last, and no store yet.
+        self.links.perform(joined(found))
         self.flush()
         self.links.pull(self)
 
