@@ -11,7 +11,6 @@ from tests.node.crash import ROOT, free_port
 TEXT = (ROOT / "docs" / "node" / "tutorial.md").read_text()
 PORTS = {"hut": (4556, 1883, 8080), "boat": (4557, 1884, 8081), "office": (4558, 1885, 8082)}
 WAIT = """
-serai() { "$PYTHON" -m serai "$@"; }
 up() { for _ in $(seq 300); do (echo > /dev/tcp/127.0.0.1/$1) 2> /dev/null && return; sleep 0.1; done; return 1; }
 lines() { for _ in $(seq 300); do [ "$(wc -l < $1)" -ge $2 ] && return; sleep 0.1; done; return 1; }
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
@@ -53,11 +52,16 @@ FREE = {port: free_port() for ports in PORTS.values() for port in ports}
 
 
 def test_the_tutorial_works(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHON": sys.executable}
+    program = tmp_path / "bin" / "serai"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m serai "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": path}
+    command = ["bash", "-c", on_free_ports(script())]
     done = subprocess.run(
-        ["bash", "-c", on_free_ports(script())], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     promised = re.search(r"^cat frost\.txt\n```\n\n((?: {4}.+\n)+)", TEXT, flags=re.MULTILINE)
     assert promised is not None
