@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,7 +13,7 @@ from serai.core.jit import announced_compilation
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics
 from serai.field.sections import FieldScenario
-from serai.kinds import CATALOGUE, check_options, kind_of, kind_of_run
+from serai.kinds import CATALOGUE, check_options, kernels_of, kind_of, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
 from serai.log.metrics import Floats, Metrics
 from serai.log.pairs import RunPairs
@@ -87,7 +88,7 @@ def simulate(
     chosen = scenario_of(scenario, protocol)
     kind = kind_of(chosen)
     check_options(options, kind.simulate_options, f"simulate, for networks of kind {kind.name!r}")
-    with announced_compilation(chosen.protocol.name):
+    with announced_compilation(kernels_of(chosen)):
         run: SimulatedRun = kind.simulate(chosen, seed, **options)
     return run
 
@@ -110,7 +111,7 @@ def scenario_of(scenario: str | Path | Scenario, protocol: str | None = None) ->
     """What a name, a file or a scenario stands for, under another protocol if given."""
     if not isinstance(scenario, Scenario):
         return load_scenario(scenario, protocol=protocol)
-    return scenario if protocol is None else scenario.with_protocol(protocol)
+    return scenario if protocol is None else scenario.with_protocol(CATALOGUE.known(protocol))
 
 
 @overload
@@ -155,6 +156,16 @@ def read_run(folder: str | Path) -> Run:
     if said.get("origin") == "field" and "scenario" not in said:
         return RecordedRun.read(place, said)
     check_keys(place, said, ("scenario",))
+    if "protocol_text" in said:
+        _remember_protocol(said)
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
     run: SimulatedRun = kind_of(scenario).run.read(place, said, scenario)
     return run
+
+
+def _remember_protocol(said: dict[str, Any]) -> None:
+    """The protocol of the user's that a run was made with, whose file may be gone."""
+    from serai.opportunistic.kit.loading import remember_text
+
+    file = tomllib.loads(said["scenario"])["protocol"]["file"]
+    remember_text(Path(file), said["protocol_text"])

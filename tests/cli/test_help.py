@@ -15,9 +15,9 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     assert ["".join(words) for words in listed] == [
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report", "replay"),
         *("Plan and prepare:", "plan", "scenario"),
-        *("Data pipeline:", "match", "stream", "collect"),
+        *("Data pipeline:", "match", "stream", "collect", "pipeline"),
         *("Live nodes:", "emulate", "node"),
-        *("Housekeeping:", "protocols", "doctor", "version", "help"),
+        *("Housekeeping:", "protocols", "doctor", "version", "help", "examples"),
     ]
 
 
@@ -41,6 +41,11 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "match --help",
         "stream --help",
         "collect --help",
+        "pipeline --help",
+        "pipeline run --help",
+        "pipeline status --help",
+        "pipeline retry --help",
+        "examples copy --help",
         "node --help",
         "node init --help",
         "node network --help",
