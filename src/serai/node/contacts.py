@@ -35,6 +35,7 @@ from serai.opportunistic.rules import VECTOR, sent_bytes, tells_seen
 _JOURNALS = 16  # neighbours whose journals are remembered
 _REMEMBERED = 20  # neighbours that have gone, for the page
 _MOST_MARKS = 2_000_000  # in one of them
+_MOST_STRANGE = 100  # marks in one of them, besides as many as are known here
 _RATE_OVER_S = 5.0
 _LEAST_RATE_BPS = 1000.0
 _MOST_HOPS = 255
@@ -137,13 +138,18 @@ class Contacts:
         self.neighbours[peer] = Neighbour(now_s, epoch, asked=not epoch)
         if epoch:
             journal = self.journals.pop(peer, None)
-            if journal is None or journal.epoch != epoch:
+            if journal is None or journal.epoch != epoch or self._is_stale(journal):
                 journal = Journal(epoch)
             self.journals[peer] = journal
             while len(self.journals) > _JOURNALS:
                 self.journals.popitem(last=False)
             draft.words.append(SendKnown(peer, epoch, journal.upto))
         draft.words.append(Ready(peer))
+
+    def _is_stale(self, journal: Journal) -> bool:
+        """Whether it is mostly about bundles that never came here: nobody says when those expire, so begin anew."""
+        alive = sum(mark in self.router.seen for mark in journal.marks)
+        return len(journal.marks) > 2 * alive + _MOST_STRANGE
 
     def down(self, peer: str, now_s: float, sent: Mapping[int, int], outcome: str, draft: Draft) -> None:
         """A contact is over, if there was one; what was under way came to nothing."""
