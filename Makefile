@@ -9,10 +9,13 @@ BENCH_READY := .venv/.ready-bench
 # Kernel tests that also run uncompiled, and compiled with bounds checks.
 KERNEL_TESTS := $(wildcard tests/*/test_rules.py tests/*/test_twins.py) tests/field/test_pools_and_words.py tests/core/test_shared.py tests/core/test_linking.py
 
-.PHONY: demo test test-all lint bench docs clean
+.PHONY: demo demo-node test test-all lint bench docs clean
 
 demo: $(READY)
 	@$(BIN)/serai demo
+
+demo-node: $(READY)
+	@$(BIN)/serai node demo
 
 test: $(READY)
 	$(BIN)/pytest -q -n 2 --dist loadgroup

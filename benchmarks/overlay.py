@@ -33,7 +33,9 @@ def warm() -> None:
     """Compile everything."""
     for system in SYSTEMS:
         changes = ["nodes.count=60", "field.width=100 m", "field.height=40 m", "roots.count=2"]
-        serai.measure(serai.simulate(serai.load_scenario("tinymq", changes, system)))
+        for queries in (1, 100):  # shortest paths from nodes far apart, and close together
+            changed = [*changes, f"subscriptions.count={queries}"]
+            serai.measure(serai.simulate(serai.load_scenario("tinymq", changed, system)))
 
 
 def evaluation() -> None:

@@ -38,6 +38,7 @@ from serai.overlay.simulation import check_files_overlay, simulate_overlay
 from serai.overlay.summary import HEADLINES as OVERLAY_HEADLINES
 from serai.overlay.summary import summary_overlay
 from serai.scenario.catalogue import Catalogue
+from serai.scenario.protocol import Protocol
 from serai.scenario.section import Scenario
 
 S = TypeVar("S", bound=Scenario)
@@ -143,8 +144,22 @@ OPPORTUNISTIC = Kind(
 AnyKind = Kind[Any, Any, Any]
 KINDS: dict[str, AnyKind] = {kind.name: kind for kind in (FIELD, OVERLAY, OPPORTUNISTIC)}
 
-CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()])
+
+def own_protocol(file: Path, wanted: str | None) -> tuple[Protocol, type[Scenario]]:
+    """A protocol of the user's, from a file, and the kind of scenario that it runs on."""
+    from serai.opportunistic.kit.loading import load_own
+
+    return load_own(file, wanted), OpportunisticScenario
+
+
+CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()], own_protocol)
 PROTOCOLS = CATALOGUE.protocols
+
+
+def kernels_of(scenario: Scenario) -> str:
+    """The name that a scenario's compiled kernels go by: protocols of the user's have none of their own."""
+    name: str = scenario.protocol.name
+    return "own protocols" if PROTOCOLS[name].adopted else name
 
 
 def kind_of(scenario: Scenario) -> AnyKind:

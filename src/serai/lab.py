@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any, overload
 
@@ -12,7 +13,7 @@ from serai.core.jit import announced_compilation
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics
 from serai.field.sections import FieldScenario
-from serai.kinds import CATALOGUE, check_options, kind_of, kind_of_run
+from serai.kinds import CATALOGUE, check_options, kernels_of, kind_of, kind_of_run
 from serai.log.folder import RUN_FILE, check_keys, read_description
 from serai.log.metrics import Floats, Metrics
 from serai.log.pairs import RunPairs
@@ -21,12 +22,13 @@ from serai.log.run import write_run as write_run
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import OpportunisticMetrics
 from serai.opportunistic.sections import OpportunisticScenario
+from serai.opportunistic.simulation import given_in, simulate_given
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics
 from serai.overlay.sections import OverlayScenario
 from serai.scenario.load import Overrides, load, parse
 from serai.scenario.section import Scenario
-from serai.scenario.write import json_schema, starting_text
+from serai.scenario.write import json_schema, starting_text, to_toml
 
 
 def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
@@ -86,16 +88,30 @@ def simulate(
     chosen = scenario_of(scenario, protocol)
     kind = kind_of(chosen)
     check_options(options, kind.simulate_options, f"simulate, for networks of kind {kind.name!r}")
-    with announced_compilation(chosen.protocol.name):
+    with announced_compilation(kernels_of(chosen)):
         run: SimulatedRun = kind.simulate(chosen, seed, **options)
     return run
+
+
+def simulate_again(
+    folder: str | Path, protocol: str | None = None, overrides: Overrides = (), seed: int = 0, *, full_log: bool = False
+) -> OpportunisticRun:
+    """What would have happened: the contacts, publications and subscriptions of a run folder under another protocol."""
+    run = read_run(folder)
+    if not isinstance(run, OpportunisticRun):
+        raise BadInput(f"{folder}: only runs of contacts can be simulated again")
+    text = to_toml(run.scenario)
+    scenario = parse_scenario(text, str(Path(folder) / RUN_FILE), overrides, protocol)
+    assert isinstance(scenario, OpportunisticScenario)
+    with announced_compilation(scenario.protocol.name):
+        return simulate_given(scenario, given_in(run), seed, full_log)
 
 
 def scenario_of(scenario: str | Path | Scenario, protocol: str | None = None) -> Scenario:
     """What a name, a file or a scenario stands for, under another protocol if given."""
     if not isinstance(scenario, Scenario):
         return load_scenario(scenario, protocol=protocol)
-    return scenario if protocol is None else scenario.with_protocol(protocol)
+    return scenario if protocol is None else scenario.with_protocol(CATALOGUE.known(protocol))
 
 
 @overload
@@ -140,6 +156,16 @@ def read_run(folder: str | Path) -> Run:
     if said.get("origin") == "field" and "scenario" not in said:
         return RecordedRun.read(place, said)
     check_keys(place, said, ("scenario",))
+    if "protocol_text" in said:
+        _remember_protocol(said)
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
     run: SimulatedRun = kind_of(scenario).run.read(place, said, scenario)
     return run
+
+
+def _remember_protocol(said: dict[str, Any]) -> None:
+    """The protocol of the user's that a run was made with, whose file may be gone."""
+    from serai.opportunistic.kit.loading import remember_text
+
+    file = tomllib.loads(said["scenario"])["protocol"]["file"]
+    remember_text(Path(file), said["protocol_text"])

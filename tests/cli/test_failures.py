@@ -103,6 +103,17 @@ def test_without_the_laboratory_one_sentence_says_what_to_install(
     assert answer.err == f"serai: this command needs {package}: pip install 'serai[lab]'\n"
 
 
+def test_without_the_tables_one_sentence_says_what_to_install(serai: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.delitem(sys.modules, "serai.pipeline.tables", raising=False)
+    monkeypatch.delitem(sys.modules, "serai.pipeline.run", raising=False)
+    monkeypatch.delitem(sys.modules, "serai.pipeline.batch", raising=False)
+    monkeypatch.delitem(sys.modules, "serai.pipeline.reports", raising=False)
+    monkeypatch.delitem(sys.modules, "serai.pipeline.deliver", raising=False)
+    answer = serai("pipeline", "status", str(ROOT / "examples" / "pipeline" / "field.toml"))
+    assert (answer.code, answer.err) == (2, "serai: this command needs deltalake: pip install 'serai[pipeline]'\n")
+
+
 def test_a_run_without_numpy_says_what_to_install(tmp_path: Path) -> None:
     code = "import sys; sys.modules['numpy'] = None; from serai.cli import execute; sys.exit(execute(['run', 'ced']))"
     command = [sys.executable, "-c", code]

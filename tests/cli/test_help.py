@@ -15,9 +15,9 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
     assert ["".join(words) for words in listed] == [
         *("Simulate and compare:", "demo", "run", "sweep", "paper", "report", "replay"),
         *("Plan and prepare:", "plan", "scenario"),
-        *("Data pipeline:", "match", "stream", "collect"),
-        *("Live nodes:", "node"),
-        *("Housekeeping:", "protocols", "doctor", "version", "help"),
+        *("Data pipeline:", "match", "stream", "collect", "pipeline"),
+        *("Live nodes:", "emulate", "node"),
+        *("Housekeeping:", "protocols", "doctor", "version", "help", "examples"),
     ]
 
 
@@ -31,6 +31,7 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "paper --help",
         "report --help",
         "replay --help",
+        "emulate --help",
         "scenario --help",
         "scenario list --help",
         "scenario show --help",
@@ -40,6 +41,11 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "match --help",
         "stream --help",
         "collect --help",
+        "pipeline --help",
+        "pipeline run --help",
+        "pipeline status --help",
+        "pipeline retry --help",
+        "examples copy --help",
         "node --help",
         "node init --help",
         "node network --help",

@@ -171,8 +171,9 @@ def check_command(arguments: list[str]) -> None:
     if arguments[0].startswith("--"):
         assert arguments[0] in ("--help", "--version", "--json", "--install-completion", "--show-completion"), arguments
         return
-    path = " ".join(["serai", *arguments[: 2 if arguments[0] in ("scenario", "node") else 1]])
-    if path in ("serai scenario", "serai node"):
+    groups = ("scenario", "node", "pipeline", "examples")
+    path = " ".join(["serai", *arguments[: 2 if arguments[0] in groups else 1]])
+    if path.removeprefix("serai ") in groups:
         return
     assert path in COMMANDS, arguments
     known = {option for parameter in COMMANDS[path].params for option in (*parameter.opts, *parameter.secondary_opts)}

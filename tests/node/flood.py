@@ -1,5 +1,6 @@
 """A plain node for tests of links: it keeps everything in memory and gives everything to everybody, once."""
 
+from collections import deque
 from itertools import count
 from typing import Any
 
@@ -26,6 +27,7 @@ class Flood:
     def __init__(self, window: int = 64) -> None:
         self.kept: dict[int, tuple[Header, bytes]] = {}  # by mark
         self.known: dict[str, set[int] | None] = {}  # by peer; None until its list has come
+        self.queues: dict[str, deque[int]] = {}  # what a peer may not have, from its list on
         self.sending: dict[tuple[str, int], int] = {}
         self.lists_due: set[str] = set()
         self.refusals: list[tuple[str, str]] = []
@@ -37,7 +39,10 @@ class Flood:
         return self.kept[id][1]
 
     def publish(self, header: Header, data: bytes) -> Effects:
-        self.kept[mark_of(*header[:4])] = header, data
+        mark = mark_of(*header[:4])
+        self.kept[mark] = header, data
+        for queue in self.queues.values():
+            queue.append(mark)
         return Effects(words=tuple(map(Ready, self.known)))
 
     def contact_up(self, peer: str, now_s: float, rate_bps: float, *, carries: bool, epoch: bytes) -> Effects:
@@ -48,11 +53,14 @@ class Flood:
 
     def contact_down(self, peer: str, now_s: float, sent_bytes: Any = None) -> Effects:
         self.known.pop(peer, None)
+        self.queues.pop(peer, None)
         self.sending = {key: mark for key, mark in self.sending.items() if key[0] != peer}
         return Effects()
 
     def list_received(self, peer: str, message: ListMessage, now_s: float) -> Effects:
         assert isinstance(message.seen, AllSeen)
+        if peer not in self.queues:
+            self.queues[peer] = deque(self.kept)
         self.known[peer] = set(message.seen.marks)
         return Effects(words=(Ready(peer),))
 
@@ -62,12 +70,14 @@ class Flood:
             message = ListMessage(1, now_s, (), AllSeen(frozenset(self.kept)))
             return Effects(words=(SendList(peer, next(self.transfers), message),))
         known = self.known.get(peer)
-        under_way = {mark for (whom, _), mark in self.sending.items() if whom == peer}
-        if known is None or len(under_way) >= self.window:
+        if known is None or sum(whom == peer for whom, _ in self.sending) >= self.window:
             return Effects()
-        mark = next((mark for mark in self.kept if mark not in known | under_way), None)
-        if mark is None:
+        queue = self.queues[peer]
+        while queue and queue[0] in known:
+            queue.popleft()
+        if not queue:
             return Effects()
+        mark = queue.popleft()
         transfer, header = next(self.transfers), self.kept[mark][0]
         self.sending[peer, transfer] = mark
         return Effects(

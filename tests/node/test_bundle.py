@@ -1,6 +1,5 @@
 """Bundles: RFC examples byte for byte, round trips, another's codec (pyD3TN), and what is refused."""
 
-import random
 from datetime import UTC, datetime
 
 import cbor2
@@ -29,7 +28,7 @@ from serai.node.bundle.bpv7 import (
 )
 from serai.node.bundle.cbor import decode, encode
 from serai.node.bundle.eid import channel_eid, eid_of, eid_value, topic_of
-from serai.node.bundle.message import Envelope, Refused, join, message_of, onward, split
+from serai.node.bundle.message import Envelope, Refused, message_of, onward
 from serai.node.words import Header, Message
 from tests.node.given import bundles, eids, headers, messages, topics
 
@@ -234,16 +233,6 @@ def test_lengths_that_are_not_said_do_not_lead_astray() -> None:
     kept = Envelope("dtn://b/", "net").open(onward(chunked, "dtn://a/", 5, 1)).data
     assert kept == chunked
     assert decode_bundle(onward(kept, "dtn://b/", 6, 2)).primary == decode_bundle(plain).primary
-
-
-@pytest.mark.parametrize(("size", "parts"), [(0, 1), (256 << 10, 1), ((256 << 10) + 1, 2), (1 << 20, 4)])
-def test_long_messages_go_in_parts(size: int, parts: int) -> None:
-    message = Message("t", random.Random(1).randbytes(size), qos=1)
-    pieces = split(message, first_sequence=7)
-    assert len(pieces) == parts
-    if parts > 1:
-        assert [piece.part for piece in pieces] == [(7, place, parts) for place in range(parts)]
-        assert join(reversed(pieces)) == message
 
 
 # -- another's codec

@@ -24,7 +24,8 @@ from serai.node.wire.mtcp import Frames, encode_frame
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, Header, JournalSeen, ListEntry, ListMessage, Message
 
-INPUTS = 1_000_000 if os.environ.get("SERAI_THOROUGH") == "1" else 1500
+QUICK = 1500
+INPUTS = 1_000_000 if os.environ.get("SERAI_THOROUGH") == "1" else QUICK
 KEY = bytes(32)
 PLAIN, SIGNED = (Envelope("dtn://a/", "net", key) for key in (b"", KEY))
 HEADER = Header("dtn://a/", 1, 2, 0, "", 1000)
@@ -103,28 +104,27 @@ def changed(random: random.Random, right: list[bytes]) -> bytes:
     return bytes(data)
 
 
+def is_refused(decoder: Callable[[bytes], object], data: bytes) -> bool:
+    """Whether it is; it has to be found out quickly."""
+    began_s = time.process_time()
+    try:
+        decoder(data)
+        refused = False
+    except PeerError:
+        refused = True
+    assert time.process_time() - began_s < 0.5
+    return refused
+
+
 @pytest.mark.parametrize("name", DECODERS)
 def test_nothing_but_a_peer_error(name: str) -> None:
     decoder, right = DECODERS[name]
-    for data in right:
-        try:
-            decoder(data)
-        except PeerError:
-            assert name != "cbor"
+    assert name != "cbor" or not any(is_refused(decoder, data) for data in right)
     source = random.Random(name)
-    refused = 0
-    slowest_s = 0.0
     tracemalloc.start()
-    for _ in range(INPUTS):
-        data = changed(source, right)
-        began = time.process_time()
-        try:
-            decoder(data)
-        except PeerError:
-            refused += 1
-        slowest_s = max(slowest_s, time.process_time() - began)
+    refused = sum(is_refused(decoder, changed(source, right)) for _ in range(QUICK))
     peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert INPUTS * 0.2 < refused < INPUTS  # most are refused, some are still right
+    tracemalloc.stop()  # it makes everything slow
     assert peak < 30e6
-    assert slowest_s < 0.5
+    refused += sum(is_refused(decoder, changed(source, right)) for _ in range(INPUTS - QUICK))
+    assert INPUTS * 0.2 < refused < INPUTS  # most are refused, some are still right

@@ -1,5 +1,6 @@
 """Wireshark reads what sessions say: no malformed packet, no warning, good CRCs."""
 
+import asyncio
 import json
 import struct
 import subprocess
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from serai.node.bundle.message import Envelope, onward
+from serai.node.links import Address
 from serai.node.wire import messages as wire
 from serai.node.wire import tcpcl
 from serai.node.wire.lists import encode_list
 from serai.node.wire.tcpcl import Offer
 from serai.node.words import AllSeen, Header, ListMessage, Message
+from tests.node.running import Relay, Running, running, until
 from tests.node.test_wire import Joined
 from tests.programs import program
 
@@ -131,3 +134,27 @@ def test_bundles_are_clean_and_their_crcs_good(tmp_path: Path, key: bytes) -> No
         assert found(packets, "bpsec.asb.target") == ["0", "1", "2"] * 2 + ["0", "1"]
         assert set(found(packets, "bpsec.defaultsc.shavar")) == {"5"}
         assert set(found(packets, "bpsec.defaultsc.scope")) == {"0x0000000000000007"}
+
+
+def test_a_session_between_two_live_nodes_is_clean(tmp_path: Path) -> None:
+    async def story() -> list[tuple[int, bytes]]:
+        a, b = Running("a"), Running("b")
+        async with running(a, b) as (_, port):
+            relay = Relay(port)
+            for size in (1, 300, 200_000):
+                a.publish(bytes(size))
+                b.publish(bytes(size))
+            a.links.dial(Address("127.0.0.1", await relay.start()))
+            await until(lambda: len(a.core.kept) == len(b.core.kept) == 6)
+            await a.links.stop()
+            relay.stop()
+            return relay.talk
+
+    write_capture(tmp_path / "live.pcap", as_packets(asyncio.run(story())), LINK_RAW_IP)
+    packets = read_by_tshark(tmp_path / "live.pcap", "-d", "tcp.port==4556,tcpcl")
+    assert complaints(packets) == []
+    assert found(packets, "_ws.malformed") == []
+    assert found(packets, "tcpcl.v4.sess_init.nodeid_data") == ["dtn://a/", "dtn://b/"]
+    types = [int(type, 0) for type in found(packets, "tcpcl.v4.mhdr.type")]
+    assert types.count(wire.SESS_TERM) == 2
+    assert types.count(wire.XFER_SEGMENT) == types.count(wire.XFER_ACK) == 2 * (1 + 1 + 1 + 4)  # a list, and bundles

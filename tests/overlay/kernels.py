@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
+from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, shelved, unbroken
 from serai.overlay.engine.graph import FAR, Graph, graph_of_links
 from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters, place_queries, route_events
 from serai.overlay.engine.repair import Repaired, hand_off, rejoin, repair, without
@@ -33,7 +33,8 @@ class FromKernels:
         self.nodes = story.nodes
         roots = np.array(story.roots, np.int32)
         groups = settings.layers(len(roots))
-        self.layers = list(plant(self.graph(), roots, groups, self.parameters.routing, self.parameters.bits))
+        routing, bits = self.parameters.routing, self.parameters.bits
+        self.layers = list(plant(self.graph(), roots, groups, routing, bits, settings.zones == "subtree"))
         self.asks: list[Ask] = []
         self.withdrawn: set[int] = set()
         self.subqueries: Subqueries | None = None
@@ -175,10 +176,12 @@ class FromKernels:
         alive = self.alive()
         low = np.array([ask.first for ask in self.asks], np.float64)
         boxes = Boxes(low, np.array([ask.last for ask in self.asks], np.float64) + 0.5)
-        held = held_by_nodes(self.subqueries, self.present & alive[self.subqueries.node], self.nodes)
+        held = self.present & alive[self.subqueries.node]
+        trees, bits = len(self.story.roots), self.parameters.attribute_bits
+        shelves = shelved(self.subqueries, held, self.nodes, trees, self.boxes(), bits)
         values = np.array([tell.cells], np.float64)
         _, subquery = match_arrivals(
-            arrivals, np.array([rendezvous_key]), values, boxes, self.subqueries, held, self.parameters.bits
+            arrivals, np.array([rendezvous_key]), values, boxes, self.subqueries, shelves, self.parameters
         )
         begun = np.bincount(subquery, minlength=len(self.subqueries.node))
         send_back(self.subqueries, begun, alive, True, *counts)

@@ -76,6 +76,8 @@ class Overlay:
     layers: tuple[tuple[int, ...], ...] = ()  # of trees; none given: one of all, as in TinyMQ
     query_trees: str = "all"
     event_trees: str = "own"
+    zones: str = "arrival"
+    kept: dict[tuple[int, int], str] = field(default_factory=dict)  # (tree, node): what keys of new children begin with
     keys: list[dict[int, str]] = field(default_factory=list)  # [tree][node]
     parents: list[dict[int, int]] = field(default_factory=list)
     astray: list[set[int]] = field(default_factory=list)  # [tree] who has lost the path to its root
@@ -90,6 +92,9 @@ class Overlay:
         self.layers = self.layers or (tuple(range(len(self.roots))),)
         for trees in self.layers:
             self.grow(trees, [self.roots[tree] for tree in trees])
+        if self.zones == "subtree":
+            for tree, root in enumerate(self.roots):
+                self.share_out(tree, root)
 
     # --- Trees ----------------------------------------------------------------------------------------------
 
@@ -116,11 +121,37 @@ class Overlay:
         assert tree is not None
         taken = {self.keys[tree][sibling] for sibling in self.children(tree, parent)}
         zeros = ""
-        while (key := self.keys[tree][parent] + zeros + "1") in taken:
+        kept = self.kept.get((tree, parent), self.keys[tree][parent])
+        while (key := kept + zeros + "1") in taken:
             zeros += "0"
         self.keys[tree][child] = key
         self.parents[tree][child] = parent
         self.hand_off(tree, parent, child)
+
+    def share_out(self, tree: int, node: int) -> None:
+        """Put the two lightest of the node and its children's subtrees together, again and again, until all are one."""
+        words = {node: "", **dict.fromkeys(self.children(tree, node), "")}
+        groups = [[member] for member in words]
+        while len(groups) > 1:
+            weights = [sum(self.weight(tree, node, member) for member in group) for group in groups]
+            first = weights.index(min(weights))
+            lighter, weights[first] = groups[first], 10**9
+            heavier = groups[weights.index(min(weights))]
+            for member in lighter:
+                words[member] = "1" + words[member]
+            for member in heavier:
+                words[member] = "0" + words[member]
+            groups = [group for group in groups if group not in (lighter, heavier)] + [lighter + heavier]
+        self.kept[tree, node] = self.keys[tree][node] + words.pop(node)
+        for child, word in words.items():
+            self.keys[tree][child] = self.keys[tree][node] + word
+            self.share_out(tree, child)
+
+    def weight(self, tree: int, node: int, member: int) -> int:
+        """One for the node itself, and for a child as many as stand in its subtree."""
+        if member == node:
+            return 1
+        return 1 + sum(self.weight(tree, member, child) for child in self.children(tree, member))
 
     def hops(self, tree: int) -> dict[int, int]:
         """How far each node that knows it is from the tree's root."""
@@ -359,6 +390,7 @@ class Overlay:
             hit = {node for node in self.keys[tree] if dead & set(self.path_to_root(tree, node))}
             for node in hit:
                 del self.keys[tree][node], self.parents[tree][node]
+                self.kept.pop((tree, node), None)
             lost.append(hit - dead)
             now = self.true_hops(tree)
             self.astray[tree] = {node for node in self.links if node not in now or now[node] != before[tree].get(node)}

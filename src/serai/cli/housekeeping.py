@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
@@ -21,14 +23,27 @@ if TYPE_CHECKING:
 
 
 def protocols(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Only this protocol.", show_default=False)
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME | check FILE.py]", help="Only this protocol; check: try one of yours.", show_default=False
+        ),
     ] = None,
+    new: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Write a protocol to start from.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the protocols and their settings."""
-    from serai.kinds import PROTOCOLS
+    """List the protocols and their settings, or try one of your own."""
+    from serai.kinds import CATALOGUE, PROTOCOLS
 
+    if new is not None:
+        _write_skeleton(new)
+        return
+    if words and words[0] == "check":
+        _check(words[1:], as_json)
+        return
+    if words and len(words) > 1:
+        raise BadInput(f'serai protocols: one name at a time, or "check FILE.py"; not {" ".join(words)}')
+    name = CATALOGUE.known(words[0]) if words else None
     if name is not None and name not in PROTOCOLS:
         raise BadInput(f'no protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
     chosen = [PROTOCOLS[name]] if name else list(PROTOCOLS.values())
@@ -36,6 +51,38 @@ def protocols(
         print_json({"protocols": [_protocol_as_dict(protocol) for protocol in chosen]})
     else:
         print("\n\n".join(_protocol_as_text(protocol) for protocol in chosen))
+
+
+def _write_skeleton(file: Path) -> None:
+    """A protocol to start from, unless there is something already."""
+    text = (resources.files("serai.opportunistic.kit") / "skeleton.txt").read_text("utf-8")
+    try:
+        with file.open("x", encoding="utf-8") as made:
+            made.write(text.replace("FILE", str(file)))
+    except FileExistsError:
+        raise BadInput(f"{file} is there already; choose another name") from None
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror}; choose another place") from None
+    print(f"written to {file}; try: serai run dpsp --protocol {file} --seed 1")
+
+
+def _check(words: Sequence[str], as_json: bool) -> None:
+    """Try a protocol of the user's with small and random worlds."""
+    from serai.kinds import CATALOGUE, PROTOCOLS
+    from serai.opportunistic.kit.checks import check_protocol
+
+    if len(words) != 1 or not CATALOGUE.is_file(words[0]):
+        raise BadInput("serai protocols check: name one file, such as mine.py or mine.py:Mine")
+    name = CATALOGUE.known(words[0])
+    file: Path = PROTOCOLS[name].settings.model_fields["file"].default
+    found = list(check_protocol(file, name))
+    if as_json:
+        print_json({"ok": not any(one.problem for one in found), "checks": [one._asdict() for one in found]})
+    else:
+        for one in found:
+            print(f" {'!!' if one.problem else 'ok'}  {one.what}" + (f"\n     {one.problem}" if one.problem else ""))
+    if any(one.problem for one in found):
+        raise typer.Exit(2)
 
 
 def version(as_json: AsJson = False) -> None:
@@ -73,7 +120,7 @@ def _protocol_as_dict(protocol: Protocol) -> dict[str, Any]:
         "name": protocol.name,
         "title": protocol.title,
         "paper": protocol.paper,
-        "settings": [_setting(key, field) for key, field in fields.items() if key != "name"],
+        "settings": [_setting(key, field) for key, field in fields.items() if key not in ("name", "file")],
     }
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from serai.cli.options import PLAIN, AsJson, print_json
 from serai.core.errors import BadInput, CannotRun
+
+if TYPE_CHECKING:
+    from serai.node.client import Node as Application
 
 nodes = typer.Typer(**PLAIN)
 
@@ -124,3 +128,178 @@ def node_run(
     except CannotRun as error:
         print(error, file=sys.stderr)
         raise typer.Exit(3) from None
+
+
+WhichNode = Annotated[
+    str | None,
+    typer.Option(
+        "--node", metavar="NODE", help="Its folder, or HOST:PORT; default: on this machine.", show_default=False
+    ),
+]
+Quality = Annotated[int, typer.Option("--qos", metavar="Q", min=0, max=2, help="Quality of service: 0, 1 or 2.")]
+UserName = Annotated[
+    str | None, typer.Option("--user", metavar="U", help="Your name there; the password is in SERAI_PASSWORD.")
+]
+
+
+@nodes.command("status")
+def node_status(node: WhichNode = None, as_json: AsJson = False) -> None:
+    """Show how a running node is: neighbours, store, applications."""
+    import http.client
+
+    from serai.node.status import summary
+
+    host, port = _door(node, "web")
+    connection = http.client.HTTPConnection(host, port, timeout=10)
+    try:
+        connection.request("GET", "/status.json", headers={"Host": "localhost"})
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200 or not isinstance(status := json.loads(body), dict):
+            raise ValueError(answer.reason)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise CannotRun(f"no node's page at {host}:{port}: {why}; `serai node run` starts one") from None
+    finally:
+        connection.close()
+    if as_json:
+        print_json(status)
+    else:
+        print(summary(status))
+
+
+@nodes.command("publish")
+def node_publish(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What it is about.", show_default=False)],
+    payload: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="The message; default: each line of stdin.")
+    ] = None,
+    node: WhichNode = None,
+    qos: Quality = 1,
+    retain: Annotated[bool, typer.Option("--retain", help="Keep it for those who subscribe later.")] = False,
+    lifetime: Annotated[str | None, typer.Option("--lifetime", metavar="T", help="How long it lives: 2 h.")] = None,
+    user: UserName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a message, or each line of stdin as one."""
+    import asyncio
+
+    from serai.core.units import TIME, parse_quantity
+
+    try:
+        lifetime_s = None if lifetime is None else max(1, round(parse_quantity(lifetime, TIME)))
+    except ValueError as error:
+        raise BadInput(f"--lifetime: {error}") from None
+    lines = [payload] if payload is not None else (line.rstrip("\n") for line in sys.stdin)
+
+    async def send() -> int:
+        sent = 0
+        async with _application(node, user) as there:
+            for line in lines:
+                await there.publish(topic, line, qos=qos, retain=retain, lifetime_s=lifetime_s)
+                sent += 1
+        return sent
+
+    sent = asyncio.run(send())
+    if as_json:
+        print_json({"topic": topic, "published": sent})
+    else:
+        print(f"{sent} published on {topic}", file=sys.stderr)
+
+
+@nodes.command("subscribe")
+def node_subscribe(
+    filter: Annotated[str, typer.Argument(metavar="FILTER", help="Topics; + and # stand for any.")] = "#",
+    where: Annotated[str, typer.Option("--where", metavar="C", help="And of those what meets this: t > 30.")] = "",
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many.")] = None,
+    node: WhichNode = None,
+    qos: Quality = 1,
+    user: UserName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print messages as they come, one a line: topic, then text."""
+    import asyncio
+
+    async def listen() -> None:
+        async with _application(node, user) as there:
+            messages, heard = there.messages(filter, where=where, qos=qos), 0
+            while heard != count:
+                one = await anext(messages)
+                text = one.payload.decode(errors="replace")
+                said = {"topic": one.topic, "payload": text, "retained": one.retained}
+                print(json.dumps(said, ensure_ascii=False) if as_json else f"{one.topic} {text}", flush=True)
+                heard += 1
+            await messages.aclose()
+
+    asyncio.run(listen())
+
+
+@nodes.command("password")
+def node_password(as_json: AsJson = False) -> None:
+    """Read a password and print what node.toml keeps instead of it."""
+    import getpass
+    import secrets
+
+    from serai.node.mqtt.access import hash_password
+
+    typed = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if not typed:
+        raise BadInput("no password: type one, or give it as a line on stdin")
+    kept = hash_password(typed.encode(), secrets.token_bytes(16))
+    print_json({"password": kept}) if as_json else print(kept)
+
+
+@nodes.command("demo")
+def node_demo(as_json: AsJson = False) -> None:
+    """Play three nodes and a ferry on this machine, in 15 seconds."""
+    from serai.node.demo import play
+
+    lines: list[str] = []
+    as_it_should_be = play(lines.append if as_json else print)
+    if as_json:
+        print_json({"as_it_should_be": as_it_should_be, "told": lines})
+    if not as_it_should_be:
+        raise CannotRun("not every message has arrived once: is this machine very busy?")
+
+
+def _application(node: str | None, user: str | None) -> Application:
+    """A connection to a node, as applications have it."""
+    from serai.node.client import Node
+
+    host, port = _door(node, "mqtt")
+    password = os.environ.get("SERAI_PASSWORD", "").encode() if user else None
+    return Node(host, port, user=user, password=password)
+
+
+def _door(node: str | None, name: str) -> tuple[str, int]:
+    """Where a node answers: as its configuration says, or as was told."""
+    from serai.node.config import read_config, split_address
+
+    if node is None:
+        return "127.0.0.1", {"mqtt": 1883, "web": 8080}[name]
+    if Path(node).exists():
+        listen: str | None = getattr(read_config(Path(node)), name).listen
+        if listen is None:
+            raise BadInput(f"{node}: {name}.listen is not set, so there is no way in")
+        return split_address(listen)
+    host, colon, port = node.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 0xFFFF:
+        raise BadInput(f"--node {node}: no such folder or file, and not HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+@nodes.command("log")
+def node_log(
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of nodes.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Make a run folder of what nodes have logged."""
+    from serai.node.log import write_recorded
+
+    run = write_recorded(stores, out)
+    if as_json:
+        print_json({"run": str(out), "nodes": len(run.names), "counts": run.counts()})
+    else:
+        print(f"{', '.join(run.in_numbers())}: written to {out}")
+        print(f"See it with: serai report {out}")

@@ -77,13 +77,15 @@ def run(
     if full_log and out is None:
         raise BadInput("--full-log: the transfer log is written to the run's folder; name one with --out DIR")
     from serai.kinds import kind_of
-    from serai.lab import load_scenario, measure, simulate, write_run
-    from serai.log.folder import check_out
+    from serai.lab import load_scenario, measure, simulate, simulate_again, write_run
+    from serai.log.folder import RUN_FILE, check_out
 
     if out is not None:
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
-    loaded = load_scenario(scenario, overrides=changes, protocol=protocol)
+    is_run = (Path(scenario) / RUN_FILE).is_file()
+    recorded = simulate_again(scenario, protocol, changes, seed, full_log=full_log) if is_run else None
+    loaded = recorded.scenario if recorded else load_scenario(scenario, overrides=changes, protocol=protocol)
     kind = kind_of(loaded)
     how = {"full_log": full_log, "until_death": until_death}
     asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}
@@ -91,7 +93,7 @@ def run(
         _check_message_stats(kind, message_stats)
         asked["full_log"] = True  # for the times in buffers
     _check_options(kind, asked)
-    result = simulate(loaded, None, seed, **{name: True for name in asked if name in how})
+    result = recorded or simulate(loaded, None, seed, **{name: True for name in asked if name in how})
     metrics = measure(result, **{name: True for name in asked if name not in how})
     if out is not None:
         write_run(result, out)

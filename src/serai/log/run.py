@@ -139,7 +139,13 @@ class SimulatedRun(Run):
             "attributes": list(self.attributes),
             "counts": self.counts(),
             "versions": self.versions,
+            **self._own_protocol(),
         }
+
+    def _own_protocol(self) -> dict[str, str]:
+        """What the file of a protocol of the user's says: the folder must be readable without it."""
+        file = getattr(self.scenario.protocol, "file", None)
+        return {} if file is None else {"protocol_text": file.read_text("utf-8")}
 
     @classmethod
     def read(cls, place: Path, said: Mapping[str, Any], scenario: Scenario) -> Self:

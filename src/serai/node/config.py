@@ -113,7 +113,9 @@ class MqttTable(_Table):
     listen: HostPort | None = Field("127.0.0.1:1883", description="where clients connect")
     lifetime: Seconds = Field(7 * 86_400.0, gt=0, description="of a message whose publisher names none")
     session: Seconds = Field(30 * 86_400.0, gt=0, description="of a session of 3.1.1 that is not clean")
-    largest: Bytes = Field(16 << 20, ge=1, le=256 << 20, description="the largest message")
+    largest: Bytes = Field(
+        4_000_000, ge=1, le=4_000_000, description="the largest message: it has to fit into a transfer"
+    )
     anonymous: bool = Field(True, description="whether clients on this machine need no user")
     users: Mapping[str, UserTable] = Field({}, description="who may connect from elsewhere, by name")
 

@@ -273,7 +273,7 @@ class Node:
             and not is_expired(now_s, bundle.expires_s)
         ):
             return Effects((), (Refuse(peer, transfer, "duplicate"),), "duplicate")  # the clock was set back
-        if self.holdings.waiting_bytes + bundle.size_bytes > self.settings.store_bytes and self.router.wants(bundle):
+        if self.holdings.waiting_bytes + bundle.size_bytes > self.settings.waiting_bytes and self.router.wants(bundle):
             return Effects((), (Refuse(peer, transfer, "refused"),), "refused")
         draft = self._draft()
         self._fresh = (bundle.mark, data)
@@ -311,6 +311,15 @@ class Node:
         return draft.effects()
 
     # -- time
+
+    def started(self, now_s: float) -> Effects:
+        """The node begins; the log says under which name."""
+        draft = self._draft()
+        draft.log(
+            now_s, schema.STARTED, "", None, self.settings.store_bytes, int(self.settings.carries), None,
+            self.settings.name,
+        )  # fmt: skip
+        return draft.effects()
 
     def tick(self, now_s: float) -> Effects:
         """Time has passed: bundles, entries and sessions expire, lists are due."""

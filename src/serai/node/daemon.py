@@ -31,6 +31,7 @@ from serai.node.mqtt.settings import MqttSettings
 from serai.node.mqtt_server import MqttServer
 from serai.node.settings import NodeSettings
 from serai.node.store import Store, Writer
+from serai.node.web import WebServer
 from serai.node.wire.beacon import Beacon
 from serai.node.words import Effects, Word
 
@@ -70,6 +71,8 @@ class Daemon:
         self.clients = Clients(self.node, _mqtt_settings(config), self._load)
         self.clients.restore(self.store.inbound(), self.now_s())
         self.mqtt = MqttServer(self.clients, self.writer.perform, self.now_s, self._told)
+        self.web = WebServer(self.status)
+        self.writer.perform(self.node.started(self.now_s()))
 
     def now_s(self) -> float:
         """The node's time."""
@@ -88,12 +91,14 @@ class Daemon:
     async def start(self) -> Ports:
         """Open all doors; where they are."""
         config = self.config
-        ports: Ports = {"tcpcl": None, "mqtt": None}
+        ports: Ports = {"tcpcl": None, "mqtt": None, "web": None}
         self.links.start()
         if config.links.listen is not None:
             ports["tcpcl"] = await self.links.listen(*split_address(config.links.listen))
         if config.mqtt.listen is not None:
             ports["mqtt"] = await self.mqtt.listen(*split_address(config.mqtt.listen))
+        if config.web.listen is not None:
+            ports["web"] = await self.web.listen(*split_address(config.web.listen))
         for one in config.neighbours:
             self.links.dial(Address(*split_address(one.address), one.name))
         if config.beacon.on and ports["tcpcl"] is not None:
@@ -118,6 +123,7 @@ class Daemon:
         """End in an orderly way: sessions first, then what is still to be written."""
         if self.discovery is not None:
             self.discovery.stop()
+        await self.web.stop()
         await self.links.stop()
         await self.mqtt.stop()
         now_s = self.now_s()

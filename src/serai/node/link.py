@@ -115,7 +115,7 @@ class Link:
         self.wants_tls = False
         self.introduced = False  # the core knows of it
         self.since_s = self.progress_s = at.mono_s
-        self.heard_list = False
+        self.lists = 0  # heard so far
         hello = Hello(me.network, me.epoch, at.node_ms, trust, me.carries)
         offer = Offer(me.envelope.node, me.tls, me.keepalive_s, hello.encode())
         self.session = Session(offer, active=active, now_s=at.mono_s)
@@ -169,6 +169,8 @@ class Link:
             case SendBundle():
                 age_ms = max(0, at.node_ms - word.begins_ms)
                 kept = self.data(word.id)
+                if not kept:  # it has expired since it was chosen
+                    return self._over(word, at, refused="late")
                 return self._send(word, onward(kept, self.me.envelope.node, age_ms, word.hops + 1), at)
         return []
 
@@ -203,7 +205,7 @@ class Link:
         waited_s = at.mono_s - self.since_s
         if self.peer is None and waited_s >= OPEN_WITHIN_S:
             self.closed = self.closed or "no session within 10 s"
-        if self.introduced and not self.heard_list and waited_s >= LIST_WITHIN_S:
+        if self.introduced and not self.lists and waited_s >= LIST_WITHIN_S:
             self.closed = self.closed or "no list within 30 s"
         if self._under_way and at.mono_s - self.progress_s >= PROGRESS_WITHIN_S:
             self.closed = self.closed or "no progress for 30 s"
@@ -311,7 +313,7 @@ class Link:
         if isinstance(said, JournalKnown):
             effects = self.node.journal_known(self.peer, said.epoch, said.upto, at.node_s)
         else:
-            self.heard_list = True
+            self.lists += 1
             effects = self.node.list_received(self.peer, said, at.node_s)
         return [effects.then(Accept(self.peer, self._first + number))]
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from serai.node.bundle.eid import node_eid
 from serai.node.core import Node
 from serai.node.link import Instant, Link, Neighbours, Self
 from serai.node.wire.beacon import Beacon
-from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word
+from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word, joined
 
 log = logging.getLogger("serai.node.links")
 
@@ -26,6 +27,7 @@ BUFFER_BYTES: Final = 64 << 10
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PUNISHMENT_S = 0.5, 60.0, 600.0
 _TICK_S: Final = 0.5
+_QUICK_S, _FAIR = 0.01, 9.0  # a list that takes longer costs its sender nine times as long in silence
 _LINGER_S: Final = 1.0
 
 
@@ -74,6 +76,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there: say the first word, if it is ours."""
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
+        self.address = transport.get_extra_info("peername")  # a transport that is closed does not know it any more
         _tune(transport.get_extra_info("socket"), self.links.settings)
         self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         self.links.connections.add(self)
@@ -84,19 +87,32 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
+        began_s, lists = time.monotonic(), self.link.lists
         self._react(lambda: self.link.receive(data, self.links.instant()))
+        took_s = time.monotonic() - began_s
+        if self.link.lists > lists and took_s > _QUICK_S:
+            self._rest(_FAIR * took_s)
         if self.link.wants_tls and self.link.closed is None:
             self.transport.pause_reading()  # what comes next is for TLS
             self.link.tls_begins()
             self.links.keep(self._encrypt())
+
+    def _rest(self, for_s: float) -> None:
+        """Read on a little later: long lists, one after another, must not take the time of other neighbours."""
+        self.transport.pause_reading()
+        asyncio.get_running_loop().call_later(for_s, self._read_on)
+
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _react(self, happens: Callable[[], list[Effects]]) -> None:
         was_open = self.link.peer is not None
         found = happens()
         if self.link.peer is not None and not was_open:
             self.links.opened(self)
-        for effects in found:
-            self.links.perform(effects)
+        # At once: what is said of the first may ask for a bundle that the core has from the last, and no store yet.
+        self.links.perform(joined(found))
         self.flush()
         self.links.pull(self)
 
@@ -114,7 +130,7 @@ class Connection(asyncio.Protocol):
         if not self.said_why:
             self.said_why = True
             level = logging.INFO if why.startswith("ended") else logging.WARNING
-            log.log(level, "%s: %s", self.link.peer or self.transport.get_extra_info("peername"), self.link.closed)
+            log.log(level, "%s: %s", self.link.peer or self.address, self.link.closed)
         if not self.transport.is_closing():
             self.transport.close()
             asyncio.get_running_loop().call_later(_LINGER_S, self.transport.abort)
@@ -136,6 +152,8 @@ class Connection(asyncio.Protocol):
 
     async def _encrypt(self) -> None:
         self.flush()
+        if self.transport.is_closing():
+            return
         context = self.links.tls(self.link.active)
         try:
             transport = await asyncio.get_running_loop().start_tls(
@@ -264,7 +282,7 @@ class Links:
             if len(self.connections) < self.settings.sessions and expected not in self.neighbours.links:
                 connection = await self._connect(address)
                 if connection is not None:
-                    await connection.over
+                    await asyncio.shield(connection.over)  # which stays whole if the dialling is given up
                     longest_s = self._judge(connection.link, one)
             if not one.configured:
                 del self._dialled[address.host, address.port]

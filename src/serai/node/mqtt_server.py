@@ -17,20 +17,20 @@ from typing import Any, Final, NamedTuple, cast
 from serai.core.errors import BadInput, PeerError
 from serai.node.mqtt.access import Access, allowed
 from serai.node.mqtt.clients import Clients
-from serai.node.mqtt.delivery import Close, Say, joined
+from serai.node.mqtt.delivery import Close, Say
 from serai.node.mqtt.packets import V3, V5, Connack, Connect, Disconnect, Packet, Publish, Reader, encode
 from serai.node.mqtt.session import BAD_PASSWORD, NOT_AUTHORIZED, Refused, Session, connack_reason
 from serai.node.words import Effects, Queued, Word
 
 _CONNECT_S: Final = 10.0  # from the connection to its CONNECT
 _BUFFER: Final = 64 << 10  # bytes that wait for a client, before it gets more
-_UNCOMMITTED: Final = 32  # pieces of one client's bytes whose effects wait for the disk, before more are read
+_UNCOMMITTED: Final = 256  # packets of one client whose effects wait for the disk, before more are read
 _FIRST_PACKET: Final = 256 << 10  # of a client that has not yet been let in
 _TELL_S: Final = 10.0
 
 
 class Committed(NamedTuple):
-    """All effects of a piece of a client's bytes are on disk."""
+    """The effects of a client's packet are on disk."""
 
     connection: int
 
@@ -63,27 +63,24 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come: all their effects go to the store together."""
+        """Bytes have come. The store has the effects of a packet before the core hears of the next."""
         if self._checking is not None:
             self._held += data
             return
-        parts: list[Effects] = []
         try:
             for packet in self.reader.feed(data):
                 if self.session is None:
-                    parts += self._begin(packet)
+                    self._begin(packet)
                 elif not self.session.over:
-                    parts.append(self.session.receive(packet, self.server.now()))
+                    self._perform(self.session.receive(packet, self.server.now()))
         except PeerError as error:
-            parts += self._failed(error)
-        self._perform(parts)
+            self._failed(error)
 
-    def _perform(self, parts: list[Effects]) -> None:
-        if parts:
-            self._uncommitted += 1
-            if self._uncommitted == _UNCOMMITTED:
-                self.transport.pause_reading()
-            self.server.perform(joined(parts).then(Committed(self.number)))
+    def _perform(self, effects: Effects) -> None:
+        self._uncommitted += 1
+        if self._uncommitted == _UNCOMMITTED:
+            self.transport.pause_reading()
+        self.server.perform(effects.then(Committed(self.number)))
 
     def committed(self) -> None:
         """Go on reading, and sending: a client is never asked to wait longer than the disk and its own socket need."""
@@ -92,17 +89,17 @@ class Connection(asyncio.Protocol):
             self.transport.resume_reading()
         self.pump(only_more=True)
 
-    def _begin(self, packet: Packet) -> list[Effects]:
+    def _begin(self, packet: Packet) -> None:
         if not isinstance(packet, Connect):
             raise PeerError("the first packet is not CONNECT", 0x82)
         settings = self.server.clients.settings
         self.reader.largest = settings.largest_packet
         if packet.user is None:
             access = allowed(settings.users, None, None, near=self.near and settings.anonymous)
-            return [self._let_in(packet, access)]
+            self._let_in(packet, access)
+            return
         self.transport.pause_reading()
         self._checking = asyncio.create_task(self._check(packet))
-        return []
 
     async def _check(self, connect: Connect) -> None:
         users = self.server.clients.settings.users
@@ -111,31 +108,31 @@ class Connection(asyncio.Protocol):
         if self.transport.is_closing():
             return
         try:
-            self._perform([self._let_in(connect, access)])
+            self._let_in(connect, access)
         except PeerError as error:
-            self._perform(self._failed(error))
+            self._failed(error)
         self.transport.resume_reading()
         held, self._held = self._held, b""
         self.data_received(held)
 
-    def _let_in(self, connect: Connect, access: Access | None) -> Effects:
+    def _let_in(self, connect: Connect, access: Access | None) -> None:
         if access is None:
             raise Refused("unknown name or wrong password", BAD_PASSWORD if connect.user else NOT_AUTHORIZED)
         session = Session(self.number, self.server.clients, connect, access)
         began = session.begin(self.server.now(), f"serai-{secrets.token_hex(8)}")
         self.session = session
-        return began
+        self._perform(began)
 
-    def _failed(self, error: PeerError) -> list[Effects]:
+    def _failed(self, error: PeerError) -> None:
         """A client's mistake: say why, if there are words for it, and close."""
         self.server.clients.counts["errors"] += 1
         if self.session is not None:
-            return [self.session.end(self.server.now(), error.reason, str(error))]
+            self._perform(self.session.end(self.server.now(), error.reason, str(error)))
+            return
         version = self.reader.version or V3
         if isinstance(error, Refused) or error.reason == 0x84:
             self.write(Connack(False, connack_reason(error.reason, version)))
         self.transport.close()
-        return []
 
     def write(self, packet: Packet) -> None:
         """Send a packet."""
@@ -149,7 +146,7 @@ class Connection(asyncio.Protocol):
             return
         effects = session.outgoing.pump(self.server.now())
         if effects.rows or effects.words:
-            self._perform([effects])
+            self._perform(effects)
 
     def pause_writing(self) -> None:
         """The client does not read as fast as it is told: it is not listened to, nor told more, until it has."""
@@ -228,11 +225,12 @@ class MqttServer:
         while True:
             await asyncio.sleep(1.0)
             now_s = self.now()
-            parts = [self.clients.tick(now_s)]
-            parts += [connection.session.tick(now_s) for connection in self.connections.values() if connection.session]
-            parts += self._tell(now_s)
-            if any(part.rows or part.words for part in parts):
-                self.perform(joined(parts))
+            self.perform(self.clients.tick(now_s))
+            for connection in list(self.connections.values()):
+                if connection.session is not None:
+                    self.perform(connection.session.tick(now_s))
+            for effects in self._tell(now_s):
+                self.perform(effects)
 
     def _tell(self, now_s: float) -> list[Effects]:
         """What the node says of itself, now and then to the clients that have asked for it."""

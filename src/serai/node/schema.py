@@ -85,10 +85,10 @@ LIST          to `peer`; bytes, began_s; what: 1 if it arrived
 BORN          mark, bytes; what: lifetime in ms; text: channel
 DELIVERED     mark; what: hops; peer: from whom ("" if it was already here)
 STORED        mark, bytes: the store holds it from now on; peer: from whom
-DROPPED       mark, bytes; what: why, an index of DROPS
+DROPPED       mark, bytes (0: it was never stored); what: why, an index of DROPS
 SUBSCRIBED    text: interest; what: n of the entry
 UNSUBSCRIBED  text: interest; what: n of the entry
-STARTED       text: the node's name; what: SCHEMA version
+STARTED       text: the node's name; what: 1 if it carries for others; bytes: what its store holds at most
 """
 TRANSFERS: Final = ("relayed", "duplicate", "refused", "late", "broken", "unfinished")
-DROPS: Final = ("expired", "evicted", "full", "given away")
+DROPS: Final = ("expired", "evicted", "full")

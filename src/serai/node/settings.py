@@ -22,7 +22,8 @@ class NodeSettings:
 
     name: str  # node id: dtn://NAME/
     protocol: RouterSettings = DEFAULT_PROTOCOL
-    store_bytes: int = 1 << 30  # carried for others; as much again may wait for own sessions
+    store_bytes: int = 1 << 30  # of what is carried
+    waiting_bytes: int = 1 << 30  # of what is kept for own sessions alone
     store_bundles: int = 1_000_000
     when_full: str = "oldest"  # serai.opportunistic.rules.WHEN_FULL
     keep_own: int = 1  # neighbours that must have an own publication before it may be evicted

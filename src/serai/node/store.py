@@ -16,9 +16,9 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from serai.core.errors import BadInput, CannotRun
 from serai.node.schema import STATEMENTS, TABLES, VERSION
@@ -237,13 +237,17 @@ def _create(path: Path, epoch: bytes) -> None:
     aside.rename(path)
 
 
-def _prepare(path: Path, connection: sqlite3.Connection, durability: str) -> None:
+def _check(path: Path, connection: sqlite3.Connection) -> None:
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != _APPLICATION:
         raise BadInput(f"{path}: a database, but not the store of a node")
     if version > VERSION:
         raise BadInput(f"{path}: a store of version {version}, this serai knows {VERSION}: use a newer one")
+
+
+def _prepare(path: Path, connection: sqlite3.Connection, durability: str) -> None:
+    _check(path, connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
 
@@ -269,3 +273,23 @@ def _damaged(path: Path, why: str) -> CannotRun:
         f"{path}: damaged ({why}); put a backup in its place, or move it away to begin anew,"
         " which a node never does by itself"
     )
+
+
+class ReadLog(NamedTuple):
+    """What a store tells of the past: rows of `log` and of `bundle`, in their order."""
+
+    log: list[tuple[Any, ...]]
+    bundles: list[tuple[Any, ...]]
+
+
+def read_log(path: Path) -> ReadLog:
+    """The log of a store, also of one that a node has open."""
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such store")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            _check(path, connection)
+            log = connection.execute("SELECT * FROM log ORDER BY id").fetchall()
+            return ReadLog(log, connection.execute("SELECT * FROM bundle ORDER BY id").fetchall())
+    except sqlite3.DatabaseError as error:
+        raise BadInput(f"{path}: cannot be read as the store of a node: {error}") from None

@@ -6,8 +6,9 @@ Times are seconds or, on the wire and in rows, whole milliseconds, since 2000-01
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import cbor2
@@ -272,3 +273,12 @@ class Effects:
     def also(self, *rows: Row) -> Effects:
         """The same, with more to commit along."""
         return Effects(self.rows + rows, self.words, self.outcome)
+
+
+def joined(effects: Iterable[Effects]) -> Effects:
+    """All of them, in one transaction."""
+    parts = list(effects)
+    if len(parts) == 1:
+        return parts[0]
+    rows = tuple(chain.from_iterable(part.rows for part in parts))
+    return Effects(rows, tuple(chain.from_iterable(part.words for part in parts)))

@@ -1,1 +1,20 @@
-"""Nodes that meet now and then and carry bundles for each other: DPSP and other routers."""
+"""Nodes that meet now and then and carry bundles for each other: DPSP and other routers.
+
+`Router`, `Copy`, `Peer` and `setting` are for protocols of your own: docs/opportunistic/own.md.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serai.opportunistic.kit.router import Copy as Copy
+    from serai.opportunistic.kit.router import Peer as Peer
+    from serai.opportunistic.kit.router import Router as Router
+    from serai.opportunistic.kit.router import setting as setting
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Copy", "Peer", "Router", "setting"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from serai.opportunistic.kit import router
+
+    return getattr(router, name)

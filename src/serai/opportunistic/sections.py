@@ -278,6 +278,7 @@ class OpportunisticScenario(Scenario):
     network: ClassVar[str] = "opportunistic"
     PROTOCOLS: ClassVar[Protocols] = PROTOCOLS
     FILES: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("protocol", "file"),
         ("contacts", "file"),
         ("bundles", "file"),
         ("subscriptions", "file"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
 from serai.core.streams import order_key
@@ -17,7 +19,7 @@ from serai.opportunistic.rules import WHEN_FULL
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.tracks import tracks_in_run
 from serai.opportunistic.workload import publications, subscriptions_of
-from serai.opportunistic.world import ContactWorld
+from serai.opportunistic.world import ContactWorld, Published, Wanted
 from serai.traces import Adjustments, ContactTrace, TrackTrace, read_trace
 from serai.traces.adjust import no_shorter
 from serai.traces.names import NodeNames
@@ -38,19 +40,54 @@ def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, *, full_l
     carries = np.ones(len(nodes.names), bool)
     if scenario.nodes.carriers == "others":
         carries[np.concatenate((published.sources, wanted.sinks))] = False
-    world = ContactWorld(
-        nodes=len(nodes.names),
-        channels=len(published.channels),
-        contacts=contacts,
-        bundles=published.bundles,
-        subscriptions=wanted.subscriptions,
-        carries=carries,
-    )
-    protocol = PROTOCOLS[scenario.protocol.name]
+    tracks = None if journeys is None else tracks_in_run(journeys, scenario.duration_s, len(nodes.names))
+    given = Given(tuple(nodes.names), contacts, published, wanted, carries, tracks)
+    return simulate_given(scenario, given, seed, full_log)
+
+
+class Given(NamedTuple):
+    """Everything that a run begins with."""
+
+    names: tuple[str, ...]
+    contacts: Contacts
+    published: Published
+    wanted: Wanted
+    carries: NDArray[np.bool_]
+    tracks: Tracks | None = None
+
+    @property
+    def world(self) -> ContactWorld:
+        """The same as the engine reads it."""
+        return ContactWorld(
+            nodes=len(self.names),
+            channels=len(self.published.channels),
+            contacts=self.contacts,
+            bundles=self.published.bundles,
+            subscriptions=self.wanted.subscriptions,
+            carries=self.carries,
+        )
+
+
+def given_in(run: OpportunisticRun) -> Given:
+    """What a run began with, be it simulated or recorded."""
+    return Given(run.names, run.world.contacts, run.published, run.wanted, run.world.carries, run.tracks)
+
+
+def simulate_given(scenario: OpportunisticScenario, given: Given, seed: int, full_log: bool) -> OpportunisticRun:
+    """Run the scenario's protocol over contacts, publications and subscriptions that are known."""
+    protocol, world = PROTOCOLS[scenario.protocol.name], given.world
     outcome: Outcome = protocol.simulate(world, medium_of(scenario, seed, full_log), scenario.protocol)
-    tracks = None if journeys is None else tracks_in_run(journeys, scenario.duration_s, world.nodes)
     return OpportunisticRun(
-        scenario, protocol.name, seed, world, outcome, tuple(nodes.names), published, wanted, full_log, tracks
+        scenario,
+        protocol.name,
+        seed,
+        world,
+        outcome,
+        given.names,
+        given.published,
+        given.wanted,
+        full_log,
+        given.tracks,
     )
 
 

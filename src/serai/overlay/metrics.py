@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from serai.core.energy import Radio, receive_pj, transmit_pj
 from serai.core.interested import count_interested
+from serai.core.statistics import t_quantile
 from serai.log.metrics import Metrics, mean, metric, ratio
-from serai.overlay.engine.run import KINDS, Damage, Load
+from serai.overlay.engine.run import COMPARED, KINDS, Damage, Load
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
 
@@ -44,7 +45,11 @@ class OverlayMetrics(Metrics):
         better=-1, says="Transmissions of a query in all trees together.", chapter="cost"
     )
     notification_delay_ratio: float = metric(
-        better=-1, says="Hops over the rendezvous, over those of the shortest path: the mean of the ratios."
+        better=-1,
+        says=f"Hops over the rendezvous by hops of the shortest path: mean of the ratios, first {COMPARED} queries.",
+    )
+    notification_delay_ratio_margin: float = metric(
+        says="Half the width of the 95 % interval of that mean; 0 if all queries were compared."
     )
     notification_delay_ratio_of_means: float = metric(better=-1, says="The same as the ratio of the means.")
     notification_hops: float = metric(better=-1, says="Mean hops from publisher over rendezvous to subscriber.")
@@ -178,12 +183,29 @@ def _delays(run: OverlayRun) -> dict[str, Any]:
     told = run.outcome.notifications
     apart = ~told.again & (told.shortest > 0)
     hops, shortest = told.hops[apart], told.shortest[apart]
+    queries = len(run.network.subscriber)
     return {
         "notification_delay_ratio": mean(hops / shortest),
+        "notification_delay_ratio_margin": margin_of_sample(hops / shortest, told.query[apart], queries),
         "notification_delay_ratio_of_means": ratio(hops.sum(), shortest.sum()),
         "notification_hops": mean(hops),
         "shortest_hops": mean(shortest),
     }
+
+
+def margin_of_sample(values: NDArray[np.float64], query: NDArray[np.int32], queries: int) -> float:
+    """Half the width of the 95 % interval of the mean, given the values of the first `COMPARED` of so many queries.
+
+    Queries are what was drawn, not notifications: those of one query have the same path home. So the mean is a ratio
+    of two sums over queries, of values and of how many there are; its variance follows from how far the two stray
+    from that ratio, query by query.
+    """
+    if queries <= COMPARED or not len(values):
+        return 0.0 if queries <= COMPARED else math.nan
+    sums, counts = np.bincount(query, values, COMPARED), np.bincount(query, minlength=COMPARED)
+    astray = sums - values.mean() * counts
+    variance = (1 - COMPARED / queries) * (astray @ astray) / (COMPARED - 1) / COMPARED / counts.mean() ** 2
+    return t_quantile(0.95, COMPARED - 1) * math.sqrt(variance)
 
 
 def _loads(run: OverlayRun) -> dict[str, Any]:

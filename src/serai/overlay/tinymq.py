@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic import Field as setting
@@ -96,16 +96,32 @@ class OverlaySettings(BaseModel):
         "own", description="An event goes to its publisher's own tree (the paper's Fig. 2), or to all (its text)."
     )
 
+    zones: Literal["arrival", "subtree"] = setting(
+        "arrival",
+        description="Each child gets half of what its parent has left, in the order in which they join (the paper), or"
+        " a part by the size of its subtree.",
+    )
+
+    @model_validator(mode="after")
+    def _must_fit(self) -> OverlaySettings:
+        if self.zones == "subtree" and self.routing_code() not in (STRICT, TREE_EDGES):
+            problem = 'zones = "subtree" needs routing = "strict" or "tree-edges": the others count on keys by arrival'
+            self._refuse(("zones", "routing"), problem)
+        return self
+
+    def _refuse(self, keys: tuple[str, str], problem: str) -> NoReturn:
+        violation = {"keys": keys, "problem": problem, "offset": None, "width": 1}
+        error = PydanticCustomError("violation", "{problem}", violation)
+        lines = [InitErrorDetails(type=error, loc=keys[:1], input=getattr(self, keys[0]))]
+        raise ValidationError.from_exception_data(type(self).__name__, lines)
+
     @model_validator(mode="after")
     def _must_meet(self) -> OverlaySettings:
         if self.query_trees == "own" and self.event_trees == "own":
             problem = (
                 'query_trees = "own" needs event_trees = "all": in trees of their own, query and event need not meet'
             )
-            violation = {"keys": ("query_trees", "event_trees"), "problem": problem, "offset": None, "width": 1}
-            error = PydanticCustomError("violation", "{problem}", violation)
-            lines = [InitErrorDetails(type=error, loc=("query_trees",), input=self.query_trees)]
-            raise ValidationError.from_exception_data(type(self).__name__, lines)
+            self._refuse(("query_trees", "event_trees"), problem)
         return self
 
     @abstractmethod

@@ -43,6 +43,7 @@ def load(catalogue: Catalogue, source: str | Path, overrides: Overrides = (), pr
     else:
         path = _existing(source)
         draft, folder = _Draft(catalogue, _read(path), str(source), path.stem), path.parent
+    draft.adopt_own(folder)
     draft.change(overrides, protocol)
     draft.place_files(folder)
     return draft.scenario()
@@ -60,6 +61,7 @@ def parse(
     Unlike `load` this does not ask for the files that it names, which may have gone since.
     """
     draft = _Draft(catalogue, text, source, "scenario")
+    draft.adopt_own(Path())
     draft.change(overrides, protocol)
     return draft.scenario()
 
@@ -82,17 +84,34 @@ class _Draft:
         self.data.setdefault("name", name)
         self.problems: list[Problem] = []
 
+    def adopt_own(self, folder: Path) -> None:
+        """If the scenario names a protocol of the user's, read its file, as seen from `folder`."""
+        table = self.data.get("protocol")
+        if not isinstance(table, dict) or not isinstance(table.get("name", ""), str):
+            return
+        if isinstance(file := table.get("file"), str) and file:
+            wanted = table.get("name")
+            table["name"] = self.catalogue.adopt((folder / file).absolute(), wanted)
+        elif table.get("name"):
+            table["name"] = self.catalogue.known(table["name"], folder)
+
     def change(self, overrides: Overrides, protocol: str | None) -> None:
         """Switch to the protocol, then put the changes in; one of them may name a protocol, too."""
         if protocol is not None:
+            protocol = self.catalogue.known(protocol)
             self.catalogue.check_protocol(protocol)
-        changes = self._changes(overrides)
+        changes = [self._with_known_protocol(change) for change in self._changes(overrides)]
         for change in changes:
             if change.path == ("protocol", "name") and change.value in list(self.catalogue.protocols):
                 protocol = change.value
         self._switch(protocol)
         for change in changes:
             self._put(change)
+
+    def _with_known_protocol(self, change: _Change) -> _Change:
+        if change.path != ("protocol", "name") or not isinstance(change.value, str):
+            return change
+        return change._replace(value=self.catalogue.known(change.value))
 
     def place_files(self, folder: Path) -> None:
         """Take the files that are named by relative paths as seen from `folder`, and see that they are there."""

@@ -21,6 +21,8 @@ class Protocol:
     """Its kernels, over a whole run; what goes in and comes out is the business of the kind of network."""
     copies: Literal["per-reception", "per-event"] | None = None
     """How its paper counts "copies of each event" (see the metric `copies_per_event`)."""
+    adopted: bool = False
+    """Whether it is one of the user's own, known since its file was read."""
 
 
 Protocols = dict[str, Protocol]

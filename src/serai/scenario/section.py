@@ -219,6 +219,10 @@ class PlanTable(Section):
     at_most: int | None = Field(None, ge=1, description="The most runs, of all deployments together.")
 
 
+def _dumped(settings: BaseModel) -> dict[str, Any]:
+    return settings.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
 class AnyProtocol:
     """Marks the field whose type is the `Settings` of the protocol that `name` says, one of a kind of network."""
 
@@ -227,7 +231,19 @@ class AnyProtocol:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         choices = {name: handler.generate_schema(protocol.settings) for name, protocol in self.protocols.items()}
-        return core_schema.tagged_union_schema(choices, discriminator="name")
+        union = core_schema.tagged_union_schema(choices, discriminator="name")
+        written = core_schema.wrap_serializer_function_ser_schema(
+            lambda value, usual: usual(value) if value.name in choices else _dumped(value), schema=union
+        )
+        return core_schema.no_info_wrap_validator_function(self._adopted, union, serialization=written)
+
+    def _adopted(self, value: Any, usual: Any) -> Any:
+        """The settings of a protocol that was adopted after the schema was made, or else as usual."""
+        name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
+        known = self.protocols.get(name) if isinstance(name, str) else None
+        if known is None or not known.adopted:
+            return usual(value)
+        return value if isinstance(value, known.settings) else known.settings.model_validate(value, strict=True)
 
 
 class Scenario(Section):

@@ -133,15 +133,16 @@ def plan_sweep(
     """
     scenario = loaded(source)
     asked = scenario.sweep or SweepTable()
-    names = tuple(dict.fromkeys(protocols or asked.protocols)) or (scenario.protocol.name,)
+    written = [CATALOGUE.known(name) for name in protocols or asked.protocols]
+    names = tuple(dict.fromkeys(written)) or (scenario.protocol.name,)
     for name in names:
         CATALOGUE.check_protocol(name)
     kind = CATALOGUE.scenario_of(names[0])
     for name in names:
         CATALOGUE.check_protocol(name, kind)
     known = known_keys(kind, names)
-    written = written_values(asked.settings, "sweep.set.") | written_values(settings)
-    axes = [axis_of(key, values, known.get(key)) for key, values in written.items()]
+    varied = written_values(asked.settings, "sweep.set.") | written_values(settings)
+    axes = [axis_of(key, values, known.get(key)) for key, values in varied.items()]
     fixed = {axis.key: axis.values[0] for axis in axes if len(axis.values) == 1}
     swept = tuple(axis for axis in axes if len(axis.values) > 1)
     points = _grid(swept, len(names))

@@ -249,8 +249,9 @@ def _run_tasks(work: _Work, tasks: Sequence[Task], done: _Done) -> None:
         return
     cells = {segment.cell for task in tasks for segment in task}
     scenarios = {name: to_toml(scenario) for name, scenario in work.plan.scenarios().items() if name in cells}
-    plan = work.plan
-    job = Job(tuple(tasks), scenarios, plan.network, str(work.store.folder), work.mark, work.keep, plan.counts)
+    plan, folder = work.plan, str(work.store.folder)
+    own = _own_protocols(plan)
+    job = Job(tuple(tasks), scenarios, plan.network, folder, work.mark, work.keep, plan.counts, own)
     # As many rows as partitions: one row, one task.
     numbers = work.spark.range(0, len(tasks), 1, len(tasks))
     answer = _watched(work.spark, numbers.mapInArrow(partial(run_tasks, job=job), RESULT), done.tell)
@@ -266,6 +267,12 @@ def _run_tasks(work: _Work, tasks: Sequence[Task], done: _Done) -> None:
     if problems:
         shown, more = list(problems.values())[:_MOST_PROBLEMS], len(problems) - _MOST_PROBLEMS
         raise CannotRun("\n".join([*shown, *([f"and {more} more"] if more > 0 else [])]))
+
+
+def _own_protocols(plan: Plan) -> dict[str, str]:
+    """The files with protocols of the user's, and what they say: workers may not see them."""
+    files = {getattr(cell.scenario.protocol, "file", None) for cell in plan.cells}
+    return {str(file): file.read_text("utf-8") for file in files if file is not None}
 
 
 def _label(plan: Plan, cell_id: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.errors import CannotRun, SeraiError
@@ -38,6 +39,8 @@ class Job:
     mark: str
     keep: str | None = None
     counts: tuple[Count, ...] = ()
+    own_protocols: dict[str, str] = field(default_factory=dict)
+    """Files of the user's with protocols, and what they say."""
 
 
 def run_tasks(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -86,7 +89,10 @@ def _rows_of(task: Sequence[Segment], job: Job, spent: list[tuple[float, float]]
     import pyarrow as pa
 
     from serai.lab import parse_scenario
+    from serai.opportunistic.kit.loading import remember_text
 
+    for file, said in job.own_protocols.items():
+        remember_text(Path(file), said)
     rows: list[dict[str, Any]] = []
     for segment in task:
         scenario = parse_scenario(job.scenarios[segment.cell], source=f"cell {segment.cell}")

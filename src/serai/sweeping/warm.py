@@ -12,6 +12,7 @@ from pathlib import Path
 import serai
 from serai.core.errors import CannotRun
 from serai.core.jit import COMPILING_S, compilation_notice, kernels_are_warm
+from serai.kinds import kernels_of
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
 from serai.spark.machine import usable_cores
@@ -19,7 +20,7 @@ from serai.spark.machine import usable_cores
 
 def warm_kernels(scenarios: Iterable[Scenario], on_notice: Callable[[str], None]) -> None:
     """Compile the kernels of the scenarios' protocols that are not compiled yet, several at a time."""
-    one_each = {scenario.protocol.name: scenario for scenario in scenarios}
+    one_each = {kernels_of(scenario): scenario for scenario in scenarios}
     cold = {name: scenario for name, scenario in one_each.items() if not kernels_are_warm(name)}
     if not cold:
         return

@@ -163,6 +163,15 @@ class Disk:
         inbound = [(*key, *value) for key, value in self.tables["inbound"].items()]
         self.clients.restore(inbound, now_s)
 
+    def count(self, table):
+        return len(self.tables[table])
+
+    def messages(self):
+        return [message for message, _ in self.tables["message"].values()]
+
+    def close(self):
+        pass
+
     def perform(self, effects):
         self.waiting.append(effects)
 

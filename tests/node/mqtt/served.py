@@ -1,21 +1,23 @@
-"""A real server on loopback over the plain node, in a thread; it can be killed and begins again with its disk."""
+"""A real server on loopback over a real core and store, in a thread; it can be killed and begins again."""
 
 import asyncio
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from serai.node.mqtt.settings import MqttSettings
 from serai.node.mqtt_server import MqttServer
-from tests.node.mqtt.plain import Disk
+from tests.node.mqtt.real import RealDisk
 
 
 class Served:
-    def __init__(self, settings, tls, host):
+    def __init__(self, settings, tls, host, folder):
         self.loop = asyncio.new_event_loop()
         self.host, self.tls, self.port = host, tls, 0
-        self.disk = Disk(self.word, settings)
+        self.disk = RealDisk(self.word, settings, path=folder / "node.db")
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
         self.run(self.start())
@@ -36,12 +38,21 @@ class Served:
         assert self.server.say(word)
 
     async def _die(self):
-        server, self.server.perform = self.server, lambda effects: None
-        for one in server._servers:
-            one.close()
-        for connection in list(server.connections.values()):
-            connection.transport.abort()
+        server = self.server
+
+        def cut(*_):
+            for connection in list(server.connections.values()):
+                connection.transport.abort()
+
+        server.perform = cut
         server._ticking.cancel()
+        for listener in server._servers:  # asyncio forgets a connection that comes while it closes
+            for one in listener.sockets:
+                self.loop.remove_reader(one.fileno())
+        await asyncio.sleep(0.01)
+        cut()
+        for listener in server._servers:
+            listener.close()
         await asyncio.sleep(0.01)
         self.disk.waiting.clear()
         await self.start()
@@ -54,20 +65,29 @@ class Served:
         await self.server.stop()
         self.disk.commit()
 
-    def payloads(self, topic=None):
-        return [m.payload for m, _ in self.disk.tables["message"].values() if topic in (None, m.topic)]
+    def end(self):
+        self.run(self._stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+        self.loop.close()
+        self.disk.close()
+
+    def payloads(self):
+        return [message.payload for message in self.disk.messages()]
+
+    def take(self, bytes):
+        """The store takes so many bytes from now on."""
+        self.disk.node.router.store.capacity_bytes = bytes
 
 
 @contextmanager
 def served(tls=None, host="127.0.0.1", **settings):
-    one = Served(MqttSettings(**settings), tls, host)
-    try:
-        yield one
-    finally:
-        one.run(one._stop())
-        one.loop.call_soon_threadsafe(one.loop.stop)
-        one.thread.join(10)
-        one.loop.close()
+    with tempfile.TemporaryDirectory() as folder:
+        one = Served(MqttSettings(**settings), tls, host, Path(folder))
+        try:
+            yield one
+        finally:
+            one.end()
 
 
 def until(condition, timeout_s=20.0):

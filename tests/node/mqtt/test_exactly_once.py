@@ -7,8 +7,7 @@ lists, of which a cut loses what has not arrived; a node that dies forgets all t
 import os
 import random
 from collections import deque
-
-import pytest
+from functools import partial
 
 from serai.node.mqtt.access import Access
 from serai.node.mqtt.delivery import Close, Say
@@ -17,6 +16,7 @@ from serai.node.mqtt.session import Session
 from serai.node.mqtt.settings import MqttSettings
 from serai.node.words import Queued
 from tests.node.mqtt.plain import Disk
+from tests.node.mqtt.real import RealDisk
 
 SEEDS = 2000 if os.environ.get("SERAI_THOROUGH") == "1" else 60
 MESSAGES = 12
@@ -79,7 +79,7 @@ class Client:
 
 
 class World:
-    def __init__(self, seed):
+    def __init__(self, seed, make):
         self.draw = random.Random(seed)
         version = self.draw.choice((V3, V5))
         self.publisher = Client("p", version, [b"%d" % n for n in range(MESSAGES)])
@@ -87,7 +87,7 @@ class World:
         self.one = Client("c", version, wish=Wish("#", 1))
         self.clients = [*self.twos, self.one, self.publisher]
         self.sessions, self.now_s, self.numbers = {}, 0.0, 0
-        self.disk = Disk(self.word, MqttSettings(in_flight=self.draw.choice((1, 3, 20))))
+        self.disk = make(self.word, MqttSettings(in_flight=self.draw.choice((1, 3, 20))))
 
     def word(self, word):
         if isinstance(word, Queued):
@@ -141,20 +141,29 @@ class World:
             self.disk.perform(self.sessions[client.number].receive(packet, self.now_s))
 
     def quiet(self):
-        return not self.publisher.unsent and not self.publisher.sending and not self.disk.tables["outbox"]
+        return not self.publisher.unsent and not self.publisher.sending and not self.disk.count("outbox")
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_every_message_once_in_order(part):
-    for seed in range(part, SEEDS, 4):
-        world = World(seed)
-        for number in range(20_000):
-            world.step(trouble=1 if number < 1500 else 0)
-            if number > 1500 and world.quiet():
-                break
-        assert world.quiet(), seed
-        expected = [b"%d" % n for n in range(MESSAGES)]
-        for client in world.twos:
-            assert client.got == expected, (seed, client.name)
-        assert list(dict.fromkeys(world.one.got)) == expected, seed  # QoS 1: at least once
-        assert len(world.disk.tables["message"]) == MESSAGES, seed
+def check(seed, make):
+    world = World(seed, make)
+    for number in range(20_000):
+        world.step(trouble=1 if number < 1500 else 0)
+        if number > 1500 and world.quiet():
+            break
+    assert world.quiet(), seed
+    expected = [b"%d" % n for n in range(MESSAGES)]
+    for client in world.twos:
+        assert client.got == expected, (seed, client.name)
+    assert list(dict.fromkeys(world.one.got)) == expected, seed  # QoS 1: at least once
+    assert len(world.disk.messages()) == MESSAGES, seed
+    world.disk.close()
+
+
+def test_every_message_once_in_order():
+    for seed in range(SEEDS):
+        check(seed, Disk)
+
+
+def test_the_same_with_a_real_core_and_store(tmp_path):
+    for seed in range(SEEDS // 15):
+        check(seed, partial(RealDisk, path=tmp_path / f"{seed}.db"))

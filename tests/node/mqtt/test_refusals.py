@@ -90,9 +90,9 @@ def test_what_may_be_read():
 def test_more_than_the_receive_maximum_without_pubrel():
     bench = Bench(in_flight=3)
     a = bench.connect("a", version=V5)
-    bench.send(a, *(Publish("t", b"", 2, packet=n) for n in (1, 2, 3)))
+    bench.send(a, *(Publish("t", b"", 2, packet=n) for n in range(1, 104)))
     with pytest.raises(PeerError) as error:
-        bench.send(a, Publish("t", b"", 2, packet=4))
+        bench.send(a, Publish("t", b"", 2, packet=104))
     assert error.value.reason == 0x93
 
 

@@ -81,6 +81,18 @@ def test_the_packet_identifier_is_on_disk_before_the_publish_is_sent():
     assert bench.disk.tables["outbox"]["b", 1].packet == bench.take(b)[0].packet
 
 
+def test_what_the_store_does_not_know_yet_waits_and_is_not_lost():
+    bench = Bench()
+    a, b = bench.connect("a"), bench.connect("b")
+    bench.send(b, subscribe("t"))
+    known, bench.sessions[b].outgoing.load = bench.sessions[b].outgoing.load, lambda bundle: None
+    bench.send(a, Publish("t", b"x", 1, packet=1))
+    assert bench.take(b) == []
+    bench.sessions[b].outgoing.load = known
+    bench.send(a, Publish("t", b"y", 1, packet=2))
+    assert [publish.payload for publish in bench.take(b)] == [b"x", b"y"]
+
+
 def test_what_was_not_acknowledged_is_sent_again_after_a_reconnect():
     bench = Bench()
     a, b = bench.connect("a"), bench.connect("b", clean=False)

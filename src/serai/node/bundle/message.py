@@ -7,7 +7,6 @@ arrives. So a bundle has the same bytes in every store, and the same size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -35,9 +34,6 @@ from serai.node.bundle.bpv7 import (
 from serai.node.bundle.cbor import Reader, decode, encode
 from serai.node.bundle.eid import channel_eid, eid_value, node_name, topic_of
 from serai.node.words import Header, Message
-
-PART_BYTES: Final = 256 << 10
-"""A longer payload is published in parts of so many bytes, each a bundle of its own."""
 
 DPSP: Final = "dpsp"
 CONTROL_LIFETIME_MS: Final = 60_000
@@ -140,23 +136,6 @@ def _sender_block(sender: str) -> bytes:
 @lru_cache(256)
 def _hops_block(limit: int, hops: int) -> bytes:
     return _path_block(HOP_COUNT, encode([limit, hops]))
-
-
-def split(message: Message, first_sequence: int) -> list[Message]:
-    """The message as it is published: in parts if it is long, the first of which has this sequence number."""
-    payload = message.payload
-    if len(payload) <= PART_BYTES:
-        return [message]
-    pieces = [payload[start : start + PART_BYTES] for start in range(0, len(payload), PART_BYTES)]
-    count = len(pieces)
-    return [message._replace(payload=piece, part=(first_sequence, place, count)) for place, piece in enumerate(pieces)]
-
-
-def join(parts: Iterable[Message]) -> Message:
-    """The message of all its parts, in any order."""
-    found = {part.part: part for part in parts if part.part is not None}
-    ordered = [found[place] for place in sorted(found)]
-    return ordered[0]._replace(payload=b"".join(part.payload for part in ordered), part=None)
 
 
 def _header(bundle: Bundle, topic: str, age: int, hops: int, size_bytes: int) -> Header:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import cbor2
 
-from serai.node.mqtt.delivery import NOTHING, Load, joined
+from serai.node.mqtt.delivery import NOTHING, Load
 from serai.node.mqtt.packets import Publish, Will
 from serai.node.mqtt.properties import Properties
 from serai.node.mqtt.settings import MqttSettings
-from serai.node.words import Effects, Message, Row
+from serai.node.words import Effects, Message, Row, joined
 
 if TYPE_CHECKING:
     from serai.node.core import Node

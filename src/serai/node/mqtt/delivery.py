@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import chain, islice
+from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from serai.core.errors import PeerError
 from serai.node.interests import Content, Interest
 from serai.node.mqtt.packets import V5, Ack, AckKind, Packet, Publish, encode
 from serai.node.mqtt.properties import PROTOCOL_ERROR, Properties
-from serai.node.words import Effects, Message, Queue
+from serai.node.words import Effects, Message, Queue, joined
 
 if TYPE_CHECKING:
     from serai.node.core import Node
@@ -44,16 +44,7 @@ class Delivery(NamedTuple):
 
 
 Load = Callable[[int], Delivery | None]
-"""The message of a row of the outbox; None if it is not there any more."""
-
-
-def joined(effects: Iterable[Effects]) -> Effects:
-    """All of them, in one transaction."""
-    parts = list(effects)
-    if len(parts) == 1:
-        return parts[0]
-    rows = tuple(chain.from_iterable(part.rows for part in parts))
-    return Effects(rows, tuple(chain.from_iterable(part.words for part in parts)))
+"""The message of a row of the outbox; None if the store does not know it yet."""
 
 
 class Outgoing:
@@ -84,17 +75,23 @@ class Outgoing:
                 continue
             if queued.qos and len(self._sending) >= self.window:
                 break
-            parts.append(self._send(queued, now_s))
+            sent = self._send(queued, now_s)
+            if sent is None:
+                break
+            parts.append(sent)
         else:
             self.more = bool(parts)
         return joined(parts) if parts else NOTHING
 
-    def _send(self, queued: Queue, now_s: float) -> Effects:
+    def _send(self, queued: Queue, now_s: float) -> Effects | None:
+        """None: it has only just come, and the store does not know it yet; `Queued` will be said when it does."""
         if queued.state == _RECEIVED:  # the client has the message: it must not be sent again (4.3.3)
             self._begin(queued, "pubcomp")
             return self._say(Ack("pubrel", queued.packet))
         found = self.load(queued.bundle)
-        publish = self._publish(queued, found, now_s) if found and found.expires_s > now_s else None
+        if found is None:
+            return None
+        publish = self._publish(queued, found, now_s) if found.expires_s > now_s else None
         if publish is None:
             return self.node.outbox_done(self.client, queued.bundle)
         if not queued.qos:

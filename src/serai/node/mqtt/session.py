@@ -13,7 +13,7 @@ from serai.core.errors import BadInput, PeerError
 from serai.node.interests import Asked, Content, asked, read_interest, topic_problem
 from serai.node.mqtt.access import Access
 from serai.node.mqtt.clients import Client, Clients, Received, message_of, packed
-from serai.node.mqtt.delivery import NOT_FOUND, NOTHING, Close, Outgoing, Say, joined
+from serai.node.mqtt.delivery import NOT_FOUND, NOTHING, Close, Outgoing, Say
 from serai.node.mqtt.packets import (
     V3,
     V5,
@@ -33,7 +33,7 @@ from serai.node.mqtt.packets import (
     Wish,
 )
 from serai.node.mqtt.properties import ALIAS_INVALID, PROTOCOL_ERROR, Properties
-from serai.node.words import Effects, Subscription
+from serai.node.words import Effects, Subscription, joined
 
 # Reason codes (2.4)
 UNSPECIFIED: Final = 0x80
@@ -54,6 +54,7 @@ _RETURN_CODES: Final = {0x84: 1, BAD_CLIENT: 2, BAD_PASSWORD: 4, NOT_AUTHORIZED:
 FOR_EVER: Final = 0xFFFFFFFF
 ALIASES: Final = 16
 _LONGEST_NAME: Final = 256
+_LEEWAY: Final = 100  # mosquitto 2.0 counts a message up to PUBREC, where the standard (4.9) says PUBCOMP
 _OWN: Final = "$SYS/"
 
 
@@ -189,8 +190,8 @@ class Session:
             return self._rejected(publish, BAD_TOPIC, problem)
         if not self.access.may_write(publish.topic):
             return self._rejected(publish, NOT_AUTHORIZED, f"nothing may be published on {publish.topic}")
-        if self.version == V5 and publish.qos == 2 and len(self._unreleased) >= self.settings.in_flight:
-            raise PeerError(f"more than {self.settings.in_flight} messages without PUBREL", TOO_MANY)
+        if self.version == V5 and publish.qos == 2 and len(self._unreleased) >= self.settings.in_flight + _LEEWAY:
+            raise PeerError(f"{len(self._unreleased)} messages without PUBREL", TOO_MANY)
         if self.parked:
             return self._park(publish)
         return self._stored(publish, now_s)

@@ -22,6 +22,7 @@ The rules are in docs/overlay/tinymq.md; every decision is a function of serai.o
 from collections.abc import Callable, Hashable
 
 from serai.core.content import matches
+from serai.core.errors import BadInput
 from serai.overlay.broker.configuration import NetworkConfiguration
 from serai.overlay.broker.membership import Membership
 from serai.overlay.broker.messages import (
@@ -55,6 +56,11 @@ class Broker:
     """One node of the overlay; its `incarnation` must be higher whenever it starts again without its memory."""
 
     def __init__(self, node: int, configuration: NetworkConfiguration, incarnation: int = 0) -> None:
+        if (zones := configuration.settings.zones) != "arrival":
+            raise BadInput(
+                f'zones = "{zones}": a broker gives keys as children come, and cannot know how many nodes will stand'
+                ' below each; use zones = "arrival"'
+            )
         self.node = node
         self.configuration = configuration
         self.membership = Membership(node, configuration, incarnation)

@@ -16,19 +16,37 @@ from serai.core.content import matches
 from serai.core.jit import kernel, step
 from serai.overlay.engine.graph import Floats, Numbers, Places
 from serai.overlay.engine.keys import RendezvousKeys
+from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters
 from serai.overlay.engine.state import NONE, longer
 from serai.overlay.engine.subqueries import Subqueries
-from serai.overlay.tinymq import is_prefix
+from serai.overlay.tinymq import is_prefix, lowest_cell
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
 class Held(NamedTuple):
-    """The subqueries that node x looks at when an event arrives: of[start[x] : start[x + 1]], in order of arrival."""
+    """The subqueries at node x: of[start[x] : start[x + 1]], in order of arrival."""
 
     start: Places
     of: Places
+
+
+class Shelves(NamedTuple):
+    """The subqueries that may match an arriving event, in order of arrival: shelf s has of[start[s] : start[s + 1]].
+
+    Each node has `BANDS` shelves for each tree of which it holds subqueries: one for each band of cells of one
+    attribute, with the subqueries whose boxes touch the band.
+    """
+
+    first: Places  # [node, tree] its first shelf; NONE: the node holds nothing of this tree
+    attribute: int
+    start: Places
+    of: Places
+
+
+BAND_BITS = 6
+BANDS = 1 << BAND_BITS
 
 
 class Arrivals(NamedTuple):
@@ -55,12 +73,37 @@ def held_by_nodes(subqueries: Subqueries, held: Flags, nodes: int) -> Held:
     return Held(start, which[np.argsort(subqueries.node[which], kind="stable")])
 
 
+def shelved(
+    subqueries: Subqueries, held: Flags, nodes: int, trees: int, cells: QueryBoxes, attribute_bits: int
+) -> Shelves:
+    """The `held` subqueries, sorted by node, tree and what they ask of the attribute that tells them apart best."""
+    which = np.flatnonzero(held)
+    width = (cells.last - cells.first).mean(axis=0) if len(cells.first) else np.zeros(cells.first.shape[1])
+    attribute = int(width.argmin())
+    place = subqueries.node[which].astype(np.int64) * trees + subqueries.tree[which]
+    used, shelf = np.unique(place, return_inverse=True)
+    first = np.full(nodes * trees, NONE, np.int64)
+    first[used] = np.arange(len(used)) * BANDS
+    shift = max(0, attribute_bits - BAND_BITS)
+    query = subqueries.query[which]
+    low, high = cells.first[query, attribute] >> shift, cells.last[query, attribute] >> shift
+    copies = high - low + 1
+    band = np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies - low, copies)
+    shelf = np.repeat(shelf * BANDS, copies) + band
+    start = np.zeros(len(used) * BANDS + 1, np.int64)
+    np.cumsum(np.bincount(shelf, minlength=len(used) * BANDS), out=start[1:])
+    of = np.repeat(which, copies)[np.argsort(shelf, kind="stable")]
+    return Shelves(first.reshape(nodes, trees), attribute, start, of)
+
+
 @kernel
 def match_arrivals(
     arrivals: Arrivals, rendezvous_key: RendezvousKeys, values: Floats, boxes: Boxes, subqueries: Subqueries,
-    held: Held, bits: int,
+    shelves: Shelves, parameters: RoutingParameters,
 ) -> tuple[Places, Places]:  # fmt: skip
     """All pairs of an arrival and the subquery along which its event is sent back, in the order of the arrivals.
+
+    An event's cell of the shelves' attribute is in its rendezvous key, and in the box of every query that it matches.
 
     Of several subqueries of a query that hold the event's rendezvous key the one that came last is used: after a repair
     or a renewal the older ones may lead over nodes that are gone. `chosen` finds the pair to overwrite without a
@@ -71,16 +114,17 @@ def match_arrivals(
     count = 0
     for arrival in range(len(arrivals.event)):
         node, event = arrivals.node[arrival], arrivals.event[arrival]
-        if node == NONE:
+        if node == NONE or shelves.first[node, arrivals.tree[arrival]] == NONE:
             continue
-        for place in range(held.start[node], held.start[node + 1]):
-            subquery = held.of[place]
+        key = rendezvous_key[event]
+        cell = lowest_cell(key, shelves.attribute, values.shape[1], parameters.mapping, parameters.attribute_bits)
+        shelf = shelves.first[node, arrivals.tree[arrival]] + (cell >> max(0, parameters.attribute_bits - BAND_BITS))
+        for place in range(shelves.start[shelf], shelves.start[shelf + 1]):
+            subquery = shelves.of[place]
             query = subqueries.query[subquery]
-            if subqueries.tree[subquery] != arrivals.tree[arrival]:
-                continue
             if not matches(values[event], boxes.low[query], boxes.high[query]):
                 continue
-            if not holds(subqueries, subquery, rendezvous_key[event], bits):
+            if not holds(subqueries, subquery, key, parameters.bits):
                 continue
             before = chosen[query]
             if before != NONE and found_arrival[before] == arrival:

@@ -63,7 +63,7 @@ def _lose_keys(nodes: Nodes, dead: Flags, by_depth: Places) -> None:
         if lost[node]:
             nodes[node].tree = nodes[node].parent = NONE
             nodes[node].nth = nodes[node].length = nodes[node].depth = 0
-            nodes[node].head = 0
+            nodes[node].head = nodes[node].zone_head = nodes[node].zone_length = 0
 
 
 @kernel

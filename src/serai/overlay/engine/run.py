@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.interested import count_interested
-from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, unbroken
+from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, shelved, unbroken
 from serai.overlay.engine.graph import Graph, Numbers, Places
 from serai.overlay.engine.hops import FullLog, full_log_of, paths_to_rendezvous
 from serai.overlay.engine.keys import RendezvousKeys, cell_boxes, domains_of, rendezvous_keys_of
@@ -28,6 +28,11 @@ Flags = NDArray[np.bool_]
 
 KINDS = ("event", "query", "notification", "info")
 """What nodes send each other."""
+
+
+COMPARED = 400
+"""How many queries, the first ones, have their notifications compared with shortest paths, which takes a search of the
+whole network for each. Queries are drawn one like the other, so the first ones are a sample of all."""
 
 
 class Load(NamedTuple):
@@ -65,7 +70,7 @@ class Notifications(NamedTuple):
     query: Numbers
     tree: Numbers
     hops: Numbers  # from the publisher over the rendezvous to the subscriber
-    shortest: Numbers  # hops from the publisher to the subscriber on the shortest path
+    shortest: Numbers  # hops from the publisher to the subscriber on the shortest path; NONE: see `COMPARED`
     again: Flags  # the subscriber had this event already
 
 
@@ -119,7 +124,8 @@ def simulate(network: Network, settings: OverlaySettings, full_log: bool = False
     """Everything that happens in a network under the settings of a protocol; with a full log, hop by hop."""
     tables = _tables(network, settings)
     groups = settings.layers(len(network.roots))
-    layers = plant(network.graph, network.roots, groups, tables.parameters.routing, tables.parameters.bits)
+    routing, bits = tables.parameters.routing, tables.parameters.bits
+    layers = plant(network.graph, network.roots, groups, routing, bits, settings.zones == "subtree")
     subqueries = _placed(tables, layers, np.ones(len(network.names), np.bool_))
     load = _no_load(len(network.names))
     everyone = np.ones(len(network.names), np.bool_)
@@ -196,6 +202,10 @@ def _published(tables: _Tables, layers: Sequence[Layer], alive: Flags, load: Loa
         event, tree = _rows(tables, layers, layer, publisher, tables.settings.event_trees)
         speaks = alive[publisher[event]]
         event, tree = event[speaks], tree[speaks]
+        # In the order of the publishers' keys: who is routed next walks over nodes that are still in the cache.
+        nodes = layer.nodes[publisher[event]]
+        order = np.lexsort((nodes["parent"], nodes["head"], nodes["tree"], tree))
+        event, tree = event[order], tree[order]
         node, hops = route_events(
             layer, tables.parameters, publisher[event], tables.rendezvous_keys[event], tree, alive, sent, received
         )
@@ -213,9 +223,11 @@ class _Along(NamedTuple):
 
 
 def _matched(tables: _Tables, arrivals: Arrivals, subqueries: Subqueries, looked_at: Flags) -> _Along:
-    held = held_by_nodes(subqueries, looked_at, len(tables.network.names))
-    values, bits = tables.network.values, tables.parameters.bits
-    return _Along(*match_arrivals(arrivals, tables.rendezvous_keys, values, tables.boxes, subqueries, held, bits))
+    network, parameters = tables.network, tables.parameters
+    nodes, trees = len(network.names), len(network.roots)
+    shelves = shelved(subqueries, looked_at, nodes, trees, tables.cells, parameters.attribute_bits)
+    keys, boxes = tables.rendezvous_keys, tables.boxes
+    return _Along(*match_arrivals(arrivals, keys, network.values, boxes, subqueries, shelves, parameters))
 
 
 def _notified(
@@ -228,7 +240,11 @@ def _notified(
     event, query = arrivals.event[along.arrival], subqueries.query[along.subquery]
     hops = arrivals.hops[along.arrival] + subqueries.hops[along.subquery]
     # The first to come is the one with the fewest hops; of several the one in the tree with the lowest number.
-    order = np.lexsort((subqueries.tree[along.subquery], hops, query, event))
+    pair = event.astype(np.int64) * len(tables.network.low) + query
+    if (np.diff(arrivals.event) > 0).all():  # in one tree only, so no pair comes twice
+        order = np.argsort(pair, kind="stable")
+    else:
+        order = np.lexsort((subqueries.tree[along.subquery], hops, pair))
     event, query, hops = event[order], query[order], hops[order]
     again = np.zeros(len(event), np.bool_)
     again[1:] = (event[1:] == event[:-1]) & (query[1:] == query[:-1])
@@ -246,8 +262,12 @@ def _hop_by_hop(
 
 
 def _shortest(network: Network, event: Numbers, query: Numbers) -> Numbers:
-    """The hops on the shortest path from each event's publisher to the query's subscriber."""
-    return shortest_path_hops(network.graph, network.subscriber[query], network.publisher[event])
+    """The hops on the shortest path from each event's publisher to the subscriber, for the queries compared by them."""
+    path_hops = np.full(len(query), NONE, np.int32)
+    pairs = np.flatnonzero(query < COMPARED)
+    source, target = network.subscriber[query[pairs]], network.publisher[event[pairs]]
+    path_hops[pairs] = shortest_path_hops(network.graph, source, target)
+    return path_hops
 
 
 # ---- what nodes have to do

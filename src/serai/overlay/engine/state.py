@@ -20,7 +20,12 @@ NODE = np.dtype(
         ("depth", np.int32),  # hops to the root along the tree
         ("tree", np.int32),  # NONE: no key yet
         ("parent", np.int32),  # NONE: a root
-        ("nth", np.int32),  # which child of its parent: 1, 2, ..; 0: a root
+        ("nth", np.int32),  # which child of its parent: 1, 2, ..; 0: a root, or its key was given by subtree
+        (
+            "zone_length",
+            np.int32,
+        ),  # keys of new children begin so: with the key, or with what was kept ...
+        ("zone_head", np.int64),  # ... when the zone was shared out by subtree
     ],
     align=True,
 )

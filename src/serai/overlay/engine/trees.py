@@ -24,17 +24,21 @@ from serai.overlay.tinymq import (
 )
 
 
-def plant(graph: Graph, roots: Numbers, layers: Sequence[Sequence[int]], routing: int, bits: int) -> tuple[Layer, ...]:
+def plant(
+    graph: Graph, roots: Numbers, layers: Sequence[Sequence[int]], routing: int, bits: int, by_subtree: bool = False
+) -> tuple[Layer, ...]:
     """The trees of a network, layer by layer: those of one layer grow at once and share the nodes out."""
-    return tuple(_planted(graph, roots, np.array(trees, np.int32), routing, bits) for trees in layers)
+    return tuple(_planted(graph, roots, np.array(trees, np.int32), routing, bits, by_subtree) for trees in layers)
 
 
-def _planted(graph: Graph, roots: Numbers, trees: Numbers, routing: int, bits: int) -> Layer:
+def _planted(graph: Graph, roots: Numbers, trees: Numbers, routing: int, bits: int, by_subtree: bool) -> Layer:
     nodes = empty_nodes(graph.nodes)
     nodes["tree"][roots[trees]] = trees
     queue = np.empty(graph.nodes, np.int32)
     queue[: len(trees)] = roots[trees]
-    grow(graph, nodes, queue, len(trees), bits)
+    count = grow(graph, nodes, queue, len(trees), bits)
+    if by_subtree:
+        share_out(nodes, queue[:count], bits)
     return survey(graph, nodes, roots[trees], trees, routing)
 
 
@@ -78,9 +82,83 @@ def join(nodes: Nodes, child: int, parent: int, nth: int, bits: int) -> None:
     nodes[child].tree = nodes[parent].tree
     nodes[child].parent = parent
     nodes[child].nth = nth
-    nodes[child].head = head_of_child(nodes[parent].head, nodes[parent].length, nth, bits)
-    nodes[child].length = nodes[parent].length + nth
+    nodes[child].head = head_of_child(nodes[parent].zone_head, nodes[parent].zone_length, nth, bits)
+    nodes[child].length = nodes[parent].zone_length + nth
+    nodes[child].zone_head, nodes[child].zone_length = nodes[child].head, nodes[child].length
     nodes[child].depth = nodes[parent].depth + 1
+
+
+# ---- zones by subtree
+
+
+@kernel
+def share_out(nodes: Nodes, joined: Numbers, bits: int) -> None:
+    """Give all nodes (in the order of joining) keys anew: each zone is shared out by the sizes of subtrees.
+
+    A node and its children get the words of a Huffman code, each weighing as much as there are nodes: itself one, a
+    child its subtree. A child's key is the node's with its word; what begins with its own word the node keeps.
+    """
+    size, children = np.ones(len(nodes), np.int64), np.zeros(len(nodes) + 1, np.int64)
+    for place in range(len(joined) - 1, -1, -1):
+        parent = nodes[joined[place]].parent
+        if parent != NONE:
+            size[parent] += size[joined[place]]
+            children[parent + 1] += 1
+    start = np.cumsum(children)
+    end, child = start.copy(), np.empty(len(nodes), np.int32)
+    for node in joined:
+        if nodes[node].parent != NONE:
+            child[end[nodes[node].parent]] = node
+            end[nodes[node].parent] += 1
+    for node in joined:
+        family = child[start[node] : start[node + 1]]
+        weight = np.ones(2 * len(family) + 1, np.int64)
+        for place in range(len(family)):
+            weight[place + 1] = size[family[place]]
+        above, word = _huffman(weight, len(family) + 1)
+        own = nodes[node].head, nodes[node].length
+        for place in range(len(family)):
+            other = family[place]
+            nodes[other].nth = 0
+            nodes[other].head, nodes[other].length = _with_word(own, above, word, place + 1, bits)
+        nodes[node].zone_head, nodes[node].zone_length = _with_word(own, above, word, 0, bits)
+
+
+@rule
+def _huffman(weight: Places, leaves: int) -> tuple[Numbers, Numbers]:
+    """A code for the first so many weights: which pair each is put into, and the bit that tells it from the other half.
+
+    The two lightest are put together, of equal ones the earlier, until all are one; the lighter gets the one. Pairs
+    stand behind the leaves, in the order in which they are made.
+    """
+    above, word = np.full(len(weight), NONE, np.int32), np.zeros(len(weight), np.int32)
+    for pair in range(leaves, len(weight)):
+        weight[pair] = 0
+        for bit in (1, 0):
+            lightest = NONE
+            for place in range(pair):
+                if above[place] == NONE and (lightest == NONE or weight[place] < weight[lightest]):
+                    lightest = place
+            above[lightest], word[lightest] = pair, bit
+            weight[pair] += weight[lightest]
+    return above, word
+
+
+@rule
+def _with_word(own: tuple[int, int], above: Numbers, word: Numbers, leaf: int, bits: int) -> tuple[int, int]:
+    """Head and length of a key and the word of a leaf behind it."""
+    head, length = own
+    place = leaf
+    while above[place] != NONE:
+        length += 1
+        place = above[place]
+    last, place = length, leaf
+    while above[place] != NONE:  # from the last bit of the word to the first
+        if last <= bits:
+            head |= int(word[place]) << (bits - last)
+        last -= 1
+        place = above[place]
+    return head, length
 
 
 @rule

@@ -1,0 +1,171 @@
+"""The file of a pipeline: where logs arrive, what identifies an event, who is told, and when somebody should look."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from serai.core.errors import BadInput, did_you_mean
+from serai.core.units import TIME, parse_quantity
+from serai.spark.places import local_path
+
+_KEYS: Final = ("home", "source", "subscriptions", "deliver", "alerts", "spark", "events")
+_ALERTS: Final = ("silent", "missing", "quarantined")
+_EVENTS: Final = ("id", "time", "rename")
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """When somebody should look: a node silent for so long, so large a part missing, so many files in quarantine."""
+
+    silent_s: float | None = None
+    missing: float | None = None
+    quarantined: int | None = None
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a pipeline was told."""
+
+    home: Path
+    sources: tuple[Path, ...]
+    subscriptions: Path
+    receivers: tuple[str, ...] = ()
+    alerts: Alerts = field(default_factory=Alerts)
+    master: str | None = None  # of Spark; None: this process does the work by itself
+    id: tuple[str, ...] = ("node", "epoch", "seq")
+    time: str = "time"
+    rename: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether events are counted by their nodes, so that what is missing is known."""
+        return len(self.id) == 3
+
+
+def load_pipeline(path: str | Path) -> Pipeline:
+    """The pipeline that a TOML file describes; paths in it are relative to the file."""
+    place = local_path(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}; name the TOML file of a pipeline") from None
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: {error}") from None
+    reader = _Reader(str(path), place.parent)
+    found = reader.pipeline(said)
+    if reader.problems:
+        raise BadInput("\n".join(f"{path}: {problem}" for problem in reader.problems))
+    assert found is not None
+    return found
+
+
+class _Reader:
+    """Reads the tables of a file, and remembers all that is wrong with them."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder = name, folder
+        self.problems: list[str] = []
+
+    def pipeline(self, said: Mapping[str, Any]) -> Pipeline | None:
+        self.check_keys("", said, _KEYS)
+        events = self.table(said, "events", _EVENTS)
+        alerts = self.table(said, "alerts", _ALERTS)
+        sources = tuple(self.sources(said.get("source", [])))
+        for key in ("home", "subscriptions"):
+            if not isinstance(said.get(key), str):
+                self.problems.append(f'{key}: missing; write {key} = "path"')
+        identity = self.identity(events.get("id", ["node", "epoch", "seq"]))
+        receivers = tuple(self.receivers(said.get("deliver", [])))
+        told = self.alerts(alerts)
+        master = self.master(said.get("spark", {"master": "local[*]"}))
+        rename = events.get("rename", {})
+        if not isinstance(rename, dict) or not all(isinstance(name, str) for name in rename.values()):
+            self.problems.append('events.rename: write rename = {temp = "temperature"}')
+        if self.problems:
+            return None
+        return Pipeline(
+            home=self.path(said["home"]),
+            sources=sources,
+            subscriptions=self.path(said["subscriptions"]),
+            receivers=receivers,
+            alerts=told,
+            master=master,
+            id=identity,
+            time=str(events.get("time", "time")),
+            rename=rename,
+        )
+
+    def check_keys(self, where: str, said: Iterable[str], allowed: tuple[str, ...]) -> None:
+        for key in said:
+            if key not in allowed:
+                self.problems.append(f"{where}{key}: unknown key; {did_you_mean(key, allowed)}")
+
+    def table(self, said: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
+        found = said.get(key, {})
+        if not isinstance(found, dict):
+            self.problems.append(f"{key}: should be a table with the keys {', '.join(allowed)}")
+            return {}
+        self.check_keys(f"{key}.", found, allowed)
+        return found
+
+    def path(self, text: str) -> Path:
+        return self.folder.absolute() / local_path(text)
+
+    def sources(self, said: Any) -> Iterable[Path]:
+        listed = said if isinstance(said, list) else [said]
+        if not listed:
+            self.problems.append('source: missing; write source = [{kind = "folder", path = "inbox"}]')
+        for each in listed:
+            if not isinstance(each, dict) or each.get("kind") != "folder" or not isinstance(each.get("path"), str):
+                self.problems.append('source: only folders so far; write {kind = "folder", path = "inbox"}')
+                continue
+            self.check_keys("source.", each, ("kind", "path"))
+            yield self.path(each["path"])
+
+    def identity(self, said: Any) -> tuple[str, ...]:
+        names = (said,) if isinstance(said, str) else tuple(said) if isinstance(said, list) else ()
+        if len(names) not in (1, 3) or not all(isinstance(name, str) for name in names):
+            self.problems.append('events.id: write id = ["node", "epoch", "seq"], or the name of one unique column')
+        return names
+
+    def receivers(self, said: Any) -> Iterable[str]:
+        for each in said if isinstance(said, list) else [said]:
+            if str(each).startswith("folder:"):
+                yield f"folder:{self.path(str(each).removeprefix('folder:'))}"
+            elif str(each).startswith(("http://", "https://", "mqtt://")):
+                yield str(each)
+            else:
+                self.problems.append(
+                    f'deliver: "{each}" is none of folder:PATH, http://..., https://..., mqtt://host/topic'
+                )
+
+    def alerts(self, said: Mapping[str, Any]) -> Alerts:
+        try:
+            silent = None if "silent" not in said else parse_quantity(said["silent"], TIME)
+            missing = None if "missing" not in said else _share(said["missing"])
+            quarantined = None if "quarantined" not in said else int(said["quarantined"])
+        except (TypeError, ValueError) as error:
+            self.problems.append(f'alerts: {error}; write {{silent = "2 d", missing = "5 %", quarantined = 1}}')
+            return Alerts()
+        return Alerts(silent, missing, quarantined)
+
+    def master(self, said: Any) -> str | None:
+        if said is False:
+            return None
+        if isinstance(said, dict) and isinstance(said.get("master", "local[*]"), str):
+            self.check_keys("spark.", said, ("master",))
+            return str(said.get("master", "local[*]"))
+        self.problems.append('spark: write spark = {master = "local[*]"}, or spark = false')
+        return None
+
+
+def _share(said: Any) -> float:
+    if isinstance(said, str) and said.strip().endswith("%"):
+        return float(said.strip().removesuffix("%")) / 100
+    return float(said)

@@ -1,0 +1,284 @@
+"""From an inbox to tables, an outbox and a page: nothing lost, nothing twice, whatever comes and in whatever order."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from serai.core.errors import BadInput, CannotRun
+from serai.pipeline.config import load_pipeline
+from serai.pipeline.numbers import Gap, Numbers, gaps
+from serai.pipeline.run import retry, run_once
+from serai.pipeline.tables import Tables
+from serai.spark.places import alone_in
+from tests.pipeline.field import CONFIG, NOW, answer_of, event, logs, make_field, put, rows_of
+
+THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
+
+
+def once(field: Path, **options):
+    return run_once(load_pipeline(field), now=lambda: NOW, **options)
+
+
+def outbox(folder: Path) -> list[str]:
+    lines = [line for path in sorted((folder / "outbox").glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [json.loads(line)["message"] for line in lines]
+
+
+def test_every_format_repeats_gaps_and_bad_files(tmp_path: Path) -> None:
+    field = make_field(tmp_path)
+    inbox = tmp_path / "inbox"
+    put(inbox, "a.csv", [event(1, 1), event(1, 2), event(1, 2)])
+    put(inbox, "b.jsonl", [event(1, 2), event(1, 5, noise=9.0), {"node": "n1", "temp": 3.0}])
+    put(inbox, "c.parquet", [event(2, 1), event(2, 2)])
+    put(inbox, "d.sqlite", [event(3, 1), event(3, 2)])
+    (inbox / "broken.parquet").write_bytes(b"PAR1 and no more")
+    (inbox / "empty.csv").touch()
+    status = once(field)
+    assert (status.files, status.events, status.repeated, status.rejected) == (6, 7, 2, 1)
+    assert sorted(each["name"] for each in status.quarantined) == ["broken.parquet", "empty.csv"]
+    nodes = {node.node: node for node in status.nodes}
+    assert (nodes["n1"].arrived, nodes["n1"].missing, nodes["n1"].gaps) == (3, 2, ("1:3-4",))
+    assert (nodes["n2"].missing, nodes["n2"].gaps) == (0, ())
+    events = rows_of(tmp_path / "home", "events", "event", "temperature")
+    assert [name for name, _ in events] == ["n1/1/1", "n1/1/2", "n1/1/5", "n2/1/1", "n2/1/2", "n3/1/1", "n3/1/2"]
+    cold = [(name, "cold") for name, temperature in events if temperature < 5]
+    loud = [("n1/1/5", "loud"), ("n2/1/1", "loud"), ("n2/1/2", "loud")]
+    assert rows_of(tmp_path / "home", "pairs", "event", "subscription") == sorted(cold + loud)
+    assert sorted(outbox(tmp_path)) == sorted(f"{one}>{other}" for one, other in cold + loud)
+    assert any("n1 lacks 40% of its events: 1:3-4" in alert for alert in status.alerts)
+    assert "2 files in quarantine" in status.alerts
+    assert "n1 lacks 40%" in (tmp_path / "home" / "report.html").read_text()
+    assert once(field).batches == 1  # nothing new, nothing done
+
+    put(inbox, "a.csv", [event(1, 1), event(1, 3), event(1, 4, wind=2.5)])  # again under its name, with a new column
+    put(inbox, "odd.parquet", [event(2, 3) | {"temp": "warm"}])
+    again = once(field)
+    assert (again.batches, again.events, again.repeated) == (2, 10, 3)
+    assert {node.node: node.missing for node in again.nodes} == {"n1": 0, "n2": 0, "n3": 0}
+    assert ("n2/1/3", 'temperature: "warm" is no double') in rows_of(tmp_path / "home", "rejects", "id", "reason")
+    assert "wind" in Tables(tmp_path / "home").known_columns().names
+
+
+def test_quarantined_files_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make_field(tmp_path)
+    (tmp_path / "inbox" / "log.bin").write_text("node,epoch,seq,seen,temp\nn1,1,1,2026-11-01,3\n")
+    assert len(once(field).quarantined) == 1
+    monkeypatch.setattr("serai.pipeline.batch.Batches._landed", _as_csv)  # a later version knows the format
+    assert retry(load_pipeline(field)) == 1
+    status = once(field)
+    assert (status.events, status.quarantined) == (1, ())
+
+
+def _as_csv(self, copy):
+    return replace(self.landings[0].of(copy), format="csv")
+
+
+@pytest.mark.parametrize("seed", range(10 if THOROUGH else 2))
+def test_any_order_and_repetition_gives_the_same_tables(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    files = logs(draw, 8)
+    answers = []
+    for turn in range(2):
+        field = make_field(tmp_path / str(turn))
+        shuffled = files + draw.sample(files, 3)
+        draw.shuffle(shuffled)
+        for number, (name, rows) in enumerate(shuffled):
+            put(tmp_path / str(turn) / "inbox", f"{number}-{name}", draw.sample(rows, len(rows)))
+            if draw.random() < 0.3:
+                once(field)
+        once(field)
+        home = tmp_path / str(turn) / "home"
+        answers.append(
+            [rows_of(home, "events", "event", "temperature", "time"), rows_of(home, "pairs", "event", "subscription")]
+        )
+        assert len(outbox(tmp_path / str(turn))) == len(answers[-1][1])
+    assert answers[0] == answers[1]
+    assert {name for name, *_ in answers[0][0]} == {
+        f"{row['node']}/1/{row['seq']}" for _, rows in files for row in rows
+    }
+
+
+KILLED = """
+import os, signal, sys
+from tests.pipeline.test_pipeline import once
+from pathlib import Path
+left = int(sys.argv[2])
+
+def hook(event, arguments):  # whatever is done to a file or a folder may be the last thing that is done
+    global left
+    if event in ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir"):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(hook)
+once(Path(sys.argv[1]))
+print(int(sys.argv[2]) - left)
+"""
+
+
+def test_killed_at_random_the_tables_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    files = logs(draw, 12)
+    kills, died = 50 if THOROUGH else 3, 0
+    for name in ("killed", "quiet"):
+        make_field(tmp_path / name)
+    for number in range(kills):
+        for name, rows in files[number * len(files) // kills : (number + 1) * len(files) // kills]:
+            for each in ("killed", "quiet"):
+                put(tmp_path / each / "inbox", name, rows)
+        command = [sys.executable, "-c", KILLED, str(tmp_path / "killed" / "field.toml"), str(draw.randint(1, 360))]
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True)
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        died += done.returncode != 0
+    assert died >= kills // 3
+    for name in ("killed", "quiet"):
+        once(tmp_path / name / "field.toml")
+    killed, quiet = (
+        [*answer_of(tmp_path / name / "home"), rows_of(tmp_path / name / "home", "journal", "sha256", "rows")]
+        for name in ("killed", "quiet")
+    )
+    assert killed == quiet
+    assert set(outbox(tmp_path / "killed")) == set(outbox(tmp_path / "quiet"))
+
+
+def test_a_crash_between_the_tables_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make_field(tmp_path)
+    put(tmp_path / "inbox", "a.jsonl", [event(1, 1), event(2, 1)])
+    append = Tables.append
+    for crash in ("events", "pairs", "rejects", "journal"):
+
+        def fail(self, name, *rest, crash=crash):
+            append(self, name, *rest) if name != crash else None
+            if name == crash:
+                raise RuntimeError("the power went")
+
+        monkeypatch.setattr(Tables, "append", fail)
+        with pytest.raises(RuntimeError):
+            once(field)
+        assert Tables(tmp_path / "home").read("pairs").num_rows == 0  # nothing is shown before the journal
+        (tmp_path / "subscriptions.csv").write_text("subscription,where\nother,temperature > -1\n")  # too late for it
+    monkeypatch.setattr(Tables, "append", append)
+    status = once(field)
+    assert (status.batches, status.events) == (1, 2)
+    assert {name for name, _ in status.subscriptions} <= {"cold", "loud"}
+    assert len(rows_of(tmp_path / "home", "events", "event")) == 2
+
+
+def test_a_receiver_that_fails_is_told_again_with_the_same_ids(tmp_path: Path) -> None:
+    got: list[str] = []
+    calls = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            calls.append(1)
+            if len(calls) % 3 == 1:
+                self.send_error(500)
+                return
+            got.extend(each["message"] for each in told)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    field = make_field(tmp_path, CONFIG.replace('"folder:outbox"', f'"folder:outbox", "{address}"'))
+    for number in range(3):
+        put(tmp_path / "inbox", f"{number}.csv", [event(2, seq) for seq in range(5 * number, 5 * number + 5)])
+        status = once(field)
+        assert status.receivers[1].batch == (number if len(calls) % 3 != 1 else number - 1)
+    once(field)
+    server.shutdown()
+    server.server_close()
+    assert sorted(got) == sorted(outbox(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("home = ", "hom = "), ["hom: unknown key; did you mean", "home: missing"]),
+        (('kind = "folder"', 'kind = "ftp"'), ["source: only folders so far"]),
+        (('"folder:outbox"', '"outbox"'), ["deliver:"]),
+        (('"5 d"', '"5 parsecs"'), ["alerts:"]),
+        (('["node", "epoch", "seq"]', '["node"]*2'), ["field.toml"]),
+        (("spark = false", 'spark = "yes"'), ["spark: write spark ="]),
+        (('"home"', '"s3://bucket/field"'), ["only folders of this machine"]),
+    ],
+)
+def test_a_bad_file_is_refused_with_all_that_is_wrong(
+    tmp_path: Path, change: tuple[str, str], words: list[str]
+) -> None:
+    field = make_field(tmp_path, CONFIG.replace(*change))
+    with pytest.raises(BadInput) as caught:
+        load_pipeline(field)
+    assert all(word in str(caught.value) for word in words)
+    assert not (tmp_path / "home").exists()
+
+
+def test_two_runners_are_kept_apart(tmp_path: Path) -> None:
+    field = make_field(tmp_path)
+    (tmp_path / "home").mkdir()
+    with alone_in(tmp_path / "home"), pytest.raises(CannotRun, match="another serai is at work"):
+        once(field)
+
+
+def test_ids_without_numbers(tmp_path: Path) -> None:
+    field = make_field(tmp_path, CONFIG.replace('["node", "epoch", "seq"]', '"key"'))
+    rows = [{"key": f"k{number}", "seen": "2026-11-01T00:00:00Z", "temp": 1.0} for number in range(3)]
+    put(tmp_path / "inbox", "a.jsonl", rows)
+    put(tmp_path / "inbox", "b.parquet", [*rows[1:], {"key": "k9", "seen": "2026-11-01T00:00:00Z", "temp": 1.0}])
+    status = once(field)
+    assert (status.events, status.repeated, status.nodes) == (4, 2, ())
+
+
+def test_bitmaps_know_repeats_and_gaps(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    numbers, plain = Numbers(tmp_path), set()
+    for batch in range(20):
+        more: dict = {}
+        seq = np.array([draw.randint(0, 60) for _ in range(draw.randint(0, 12))], np.int64)
+        fresh = numbers.fresh(("n", ""), seq, more)
+        expected = [
+            value not in plain and value not in seq[:place].tolist() for place, value in enumerate(seq.tolist())
+        ]
+        assert fresh.tolist() == expected
+        plain |= set(seq.tolist())
+        numbers.write(batch, more)
+        numbers.add(more)
+    kept = Numbers.before(tmp_path, 20).came["n", ""]
+    assert set(kept) == plain
+    absent = [number for number in range(min(1, min(plain)), max(plain) + 1) if number not in plain]
+    assert [number for gap in gaps(kept) for number in range(gap.first, gap.last + 1)] == absent
+    assert list(gaps(type(kept)([1, 2, 5, 9]))) == [Gap(3, 4), Gap(6, 8)]
+
+
+def test_on_spark_the_tables_are_the_same(spark, tmp_path: Path) -> None:
+    files = logs(random.Random(2), 5)
+    answers = []
+    for name, options in (("here", {}), ("there", {"spark": spark})):
+        field = make_field(tmp_path / name)
+        for each, rows in files:
+            put(tmp_path / name / "inbox", each, rows)
+        once(field, **options)
+        home = tmp_path / name / "home"
+        answers.append(
+            [rows_of(home, "events", "event", "temperature", "time"), rows_of(home, "pairs", "event", "subscription")]
+        )
+    assert answers[0] == answers[1]
+    assert len(answers[0][1]) > 5
+    assert pq.read_table(next((tmp_path / "here" / "home" / "subscriptions").iterdir())).num_rows == 2
