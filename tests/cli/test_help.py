@@ -51,6 +51,11 @@ def test_help_lists_commands_by_purpose(shell: Run) -> None:
         "node network --help",
         "node enrol --help",
         "node run --help",
+        "node status --help",
+        "node publish --help",
+        "node subscribe --help",
+        "node password --help",
+        "node demo --help",
         "protocols --help",
         "doctor --help",
         "protocols",
@@ -61,7 +66,7 @@ def test_what_is_printed_fits_in_80_columns_and_is_not_cut_off(serai: Run, comma
     answer = serai(*command.split())
     assert answer.code == 0
     assert max(map(len, answer.out.splitlines())) <= 80
-    assert "..." not in answer.out.replace("[ARGS]...", "")
+    assert "..." not in answer.out.replace("]...", "]")  # an argument that may stand several times
 
 
 def test_without_a_command_there_is_help(serai: Run) -> None:

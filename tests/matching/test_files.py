@@ -9,7 +9,7 @@ import pytest
 
 from serai.core.errors import BadInput
 from serai.matching.files import parquet_files, read_pieces
-from serai.matching.landing import Landing
+from serai.matching.landing import Landing, nothing_new
 
 
 def write(folder: Path, name: str, **columns: list) -> None:
@@ -68,3 +68,17 @@ def test_each_content_lands_once_whatever_it_is_called(tmp_path: Path) -> None:
     (home / "landed.jsonl").write_text((home / "landed.jsonl").read_text()[:-10])  # cut short by a crash
     assert Landing(inbox, home).land() == 1  # copied again, to the same name
     assert len(list((home / "landed").iterdir())) == 2
+
+
+def test_a_stream_knows_without_spark_that_there_is_nothing_new(tmp_path: Path) -> None:
+    inbox, home = tmp_path / "in", tmp_path / "home"
+    inbox.mkdir()
+    (inbox / "a.csv").write_text("one")
+    assert not nothing_new(inbox, home)  # never been there
+    landing = Landing(inbox, home)
+    landing.land()
+    assert not nothing_new(inbox, home)  # landed, and not done
+    landing.done(list(landing.folder.iterdir()))
+    assert nothing_new(inbox, home)
+    (inbox / "b.csv").write_text("two")
+    assert not nothing_new(inbox, home)

@@ -385,3 +385,26 @@ def test_endless_lists_leave_others_their_time() -> None:
 
     alone_s, beside_s = (min(asyncio.run(story(hostile)) for _ in range(2)) for hostile in (False, True))
     assert alone_s >= 0.5 * beside_s, (alone_s, beside_s)
+
+
+def test_an_answer_of_an_older_session_is_not_taken_for_one_of_the_new() -> None:
+    """Transfers are numbered from 0 in every session; a commit may come after the session has changed."""
+    node = Running("a")
+    at = node.links.instant()
+    hello = Running("b").links.new_link(active=True).session.offer.extension
+    first = onward(message(Envelope("dtn://b/", "net", KEY), 1)[1], "dtn://b/", 0, 1)
+    second = onward(message(Envelope("dtn://b/", "net", KEY), 2)[1], "dtn://b/", 0, 1)
+    answers = []
+    for bundle in (first, second):
+        link = node.links.new_link(active=False)
+        there = Session(Offer("dtn://b/", tls="none", extension=hello), active=True, now_s=0.0)
+        for _ in range(2):
+            link.receive(there.take(0.0), at)
+            there.receive(link.take(at), 0.0)
+        there.send(bundle)
+        (effects,) = link.receive(there.take(0.0), at)
+        answers.append(effects.words[0])
+    assert link.say(answers[0], at) == []
+    assert link.take(at) == b""
+    link.say(answers[1], at)
+    assert there.receive(link.take(at), 0.0) == [tcpcl.Acknowledged(0, len(second))]

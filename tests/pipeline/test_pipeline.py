@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
 
 from serai.core.errors import BadInput, CannotRun
 from serai.pipeline.config import load_pipeline
@@ -21,7 +24,9 @@ from serai.pipeline.numbers import Gap, Numbers, gaps
 from serai.pipeline.run import retry, run_once
 from serai.pipeline.tables import Tables
 from serai.spark.places import alone_in
-from tests.pipeline.field import CONFIG, NOW, answer_of, event, logs, make_field, put, rows_of
+from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, answer_of, event, logs, make_field, put, rows_of
+from tests.programs import program
+from tests.spark.cluster import free_port, listens, until
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 
@@ -68,6 +73,14 @@ def test_every_format_repeats_gaps_and_bad_files(tmp_path: Path) -> None:
     assert {node.node: node.missing for node in again.nodes} == {"n1": 0, "n2": 0, "n3": 0}
     assert ("n2/1/3", 'temperature: "warm" is no double') in rows_of(tmp_path / "home", "rejects", "id", "reason")
     assert "wind" in Tables(tmp_path / "home").known_columns().names
+
+    (tmp_path / "subscriptions.csv").write_text(SUBSCRIPTIONS + "odd,temprature < 5\n")
+    for number in range(2):
+        put(inbox, f"later-{number}.csv", [event(3, 10 + number)])
+        once(field)
+    of_table = [row for row in rows_of(tmp_path / "home", "rejects", "id", "reason", "batch") if row[0] == "odd"]
+    reason = 'unknown attribute "temprature"; did you mean "temperature"?, at character 1'
+    assert of_table == [("odd", reason, 2)]  # once, not with every batch
 
 
 def test_quarantined_files_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +219,56 @@ def test_a_receiver_that_fails_is_told_again_with_the_same_ids(tmp_path: Path) -
     server.shutdown()
     server.server_close()
     assert sorted(got) == sorted(outbox(tmp_path))
+
+
+def test_a_database_that_was_being_written_is_set_aside(tmp_path: Path) -> None:
+    field = make_field(tmp_path)
+    inbox = tmp_path / "inbox"
+    put(inbox, "closed.sqlite", [event(1, 1)])
+    with sqlite3.connect(inbox / "open.sqlite", isolation_level=None) as database:
+        database.execute("pragma journal_mode = wal")
+        database.execute("create table events (node, epoch, seq, seen, temp)")
+        database.execute("insert into events values ('n2', 1, 1, '2026-11-01', 3.0)")
+        status = once(field)
+    assert [(each["name"], "journal beside it" in each["reason"]) for each in status.quarantined] == [
+        ("open.sqlite", True)
+    ]
+    assert (status.files, status.events) == (2, 1)  # what belongs to a database is no file of its own
+    database.close()  # puts the journal into the file
+    assert once(field).events == 2
+
+
+def test_subscribers_are_told_by_mqtt(tmp_path: Path) -> None:
+    port = free_port()
+    broker = subprocess.Popen([program("mosquitto"), "-p", str(port)], stderr=subprocess.DEVNULL)
+    got: list[tuple[str, str]] = []
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.on_message = lambda client, data, message: got.append(
+        (message.topic, json.loads(message.payload)["message"])
+    )
+    try:
+        until(lambda: listens(port), "the broker listens")
+        client.connect("127.0.0.1", port)
+        told = threading.Event()
+        client.on_subscribe = lambda *_: told.set()
+        client.loop_start()
+        client.subscribe("field/#", qos=1)
+        assert told.wait(20)
+        field = make_field(
+            tmp_path, CONFIG.replace('"folder:outbox"', f'"folder:outbox", "mqtt://127.0.0.1:{port}/field"')
+        )
+        put(tmp_path / "inbox", "a.csv", [event(2, seq) for seq in range(4)])
+        status = once(field)
+        assert (status.receivers[1].batch, status.receivers[1].last_error) == (0, None)
+        until(lambda: len(got) >= len(outbox(tmp_path)), "all messages came")
+    finally:
+        client.loop_stop()
+        broker.kill()
+        broker.wait()
+    assert sorted(message for _, message in got) == sorted(outbox(tmp_path))
+    assert {topic for topic, _ in got} <= {"field/cold", "field/loud"}
+    put(tmp_path / "inbox", "b.csv", [event(2, 9)])
+    assert once(field).receivers[1].last_error is not None  # the broker is gone: it is told later
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def protocols(
     new: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Write a protocol to start from.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the protocols and their settings, or try one of your own."""
+    """List protocols and their settings, or try one of your own."""
     from serai.kinds import CATALOGUE, PROTOCOLS
 
     if new is not None:

@@ -90,6 +90,7 @@ def stream(
 ) -> None:
     """Match events as they arrive, until stopped."""
     from serai.core.stopping import resumable
+    from serai.matching.landing import nothing_new
     from serai.matching.stream import BatchReport, finish, match_stream
     from serai.matching.tables import check_there
     from serai.spark.places import local_path
@@ -106,6 +107,10 @@ def stream(
         batches.append(report)
         print(_batch_as_text(report), file=sys.stderr if as_json else sys.stdout, flush=True)
 
+    if once and nothing_new(events, out):  # known without Spark, whose start takes longest
+        if as_json:
+            print_json({"batches": 0, "out": str(out)})
+        return
     print("starting Spark ...", file=sys.stderr, flush=True)
     with resumable("give the same command again to go on"):
         spark = spark_session(master)

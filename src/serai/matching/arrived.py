@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput
 from serai.matching.files import Given, ParquetFiles, footer_of, given_by, given_columns, these_files, united
-from serai.matching.landing import Landed, Landing
+from serai.matching.landing import OPEN_DATABASE, Landed, Landing
 from serai.matching.texts import read_texts
 
 
@@ -62,7 +62,7 @@ _NOTHING = pa.schema([("event", pa.int64())])
 
 
 def _parquet(copy: Path, landed: Landed) -> Path:
-    if landed.format == "sqlite":
+    if landed.format in ("sqlite", OPEN_DATABASE):
         raise BadInput("a SQLite file, which a stream does not read")
     if landed.format is None:
         raise BadInput("neither Parquet by its content nor CSV or JSON by its name" if landed.size else "an empty file")

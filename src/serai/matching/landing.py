@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from serai.spark.places import alone_in, local_path
+
 FORMATS: Final = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -25,6 +27,9 @@ FORMATS: Final = {
 }
 _CHUNK: Final = 1 << 20
 _LEDGER: Final = "landed.jsonl"
+_JOURNALS: Final = ("-wal", "-journal", "-shm")
+OPEN_DATABASE: Final = "open-sqlite"
+"""The format of a database that was copied while somebody wrote it."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,10 @@ class Landing:
         if _looks(path) != looks:  # somebody is still writing it
             aside.unlink()
             return 0
-        landed = Landed(name, *looks, digest, format_by_content(aside, name))
+        form = format_by_content(aside, name)
+        if form == "sqlite" and any(journal.exists() and journal.stat().st_size for journal in _journals(path)):
+            form = OPEN_DATABASE  # part of it is in there
+        landed = Landed(name, *looks, digest, form)
         new = digest not in self.by_content
         if new:
             aside.rename(self.folder / landed.content)
@@ -123,6 +131,17 @@ class Landing:
         return place
 
 
+def nothing_new(source: str | Path, home: str | Path) -> bool:
+    """Whether a stream that was here before would find nothing to do: all that is there has landed, and is done."""
+    inbox, place = local_path(source).absolute(), local_path(home).absolute()
+    if not inbox.is_dir() or not (place / _LEDGER).exists():
+        return False
+    with alone_in(place):
+        landing = Landing(inbox, place)
+        landing.land()
+        return not any(landing.folder.iterdir())  # a copy stays until its batch is done
+
+
 def format_by_content(path: Path, name: str) -> str | None:
     """The format of a file by its first bytes, or else by its name."""
     with path.open("rb") as file:
@@ -139,8 +158,12 @@ def _files_below(folder: Path) -> list[Path]:
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        found += [Path(where) / name for name in sorted(names) if name[0] not in "._"]
+        found += [Path(where) / name for name in sorted(names) if name[0] not in "._" and not name.endswith(_JOURNALS)]
     return found
+
+
+def _journals(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in _JOURNALS[:2]]
 
 
 def _looks(path: Path) -> tuple[int, int, int]:

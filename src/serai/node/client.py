@@ -261,6 +261,9 @@ class Node:
             await asyncio.wait(self._tasks)
         if hasattr(self, "_writer"):
             self._writer.close()
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._writer.wait_closed()
         self._lost = self._lost or "the connection is closed"
 
 

@@ -116,6 +116,8 @@ class MqttTable(_Table):
     largest: Bytes = Field(
         4_000_000, ge=1, le=4_000_000, description="the largest message: it has to fit into a transfer"
     )
+    certificate: str | None = Field(None, description="a PEM file: the server then speaks TLS")
+    private_key: str | None = Field(None, description="the PEM file of its key")
     anonymous: bool = Field(True, description="whether clients on this machine need no user")
     users: Mapping[str, UserTable] = Field({}, description="who may connect from elsewhere, by name")
 

@@ -8,6 +8,7 @@ import os
 import secrets
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -28,7 +29,7 @@ from serai.node.mqtt.access import Access, User, password_problem
 from serai.node.mqtt.clients import Clients
 from serai.node.mqtt.delivery import Delivery
 from serai.node.mqtt.settings import MqttSettings
-from serai.node.mqtt_server import MqttServer
+from serai.node.mqtt_server import MqttServer, server_tls
 from serai.node.settings import NodeSettings
 from serai.node.store import Store, Writer
 from serai.node.web import WebServer
@@ -96,7 +97,7 @@ class Daemon:
         if config.links.listen is not None:
             ports["tcpcl"] = await self.links.listen(*split_address(config.links.listen))
         if config.mqtt.listen is not None:
-            ports["mqtt"] = await self.mqtt.listen(*split_address(config.mqtt.listen))
+            ports["mqtt"] = await self.mqtt.listen(*split_address(config.mqtt.listen), _mqtt_tls(config))
         if config.web.listen is not None:
             ports["web"] = await self.web.listen(*split_address(config.web.listen))
         for one in config.neighbours:
@@ -192,6 +193,13 @@ def _mqtt_settings(config: NodeConfig) -> MqttSettings:
         users[name] = User(one.password, Access(one.read, one.write))
     mqtt = config.mqtt
     return MqttSettings(mqtt.lifetime, mqtt.session, largest=mqtt.largest, users=users, anonymous=mqtt.anonymous)
+
+
+def _mqtt_tls(config: NodeConfig) -> ssl.SSLContext | None:
+    certificate, key = config.mqtt.certificate, config.mqtt.private_key
+    if (certificate is None) != (key is None):
+        raise BadInput("mqtt.certificate and mqtt.private_key go together: only one of them is set")
+    return server_tls(config.file(certificate), config.file(key)) if certificate and key else None
 
 
 def notify(text: str) -> None:

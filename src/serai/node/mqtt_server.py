@@ -12,6 +12,7 @@ import ipaddress
 import secrets
 import ssl
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from serai.core.errors import BadInput, PeerError
@@ -27,6 +28,16 @@ _BUFFER: Final = 64 << 10  # bytes that wait for a client, before it gets more
 _UNCOMMITTED: Final = 256  # packets of one client whose effects wait for the disk, before more are read
 _FIRST_PACKET: Final = 256 << 10  # of a client that has not yet been let in
 _TELL_S: Final = 10.0
+
+
+def server_tls(certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS for clients, who need no certificate of their own."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput(f"mqtt.certificate: cannot use {certificate} with the key {key}: {error}") from None
+    return context
 
 
 class Committed(NamedTuple):

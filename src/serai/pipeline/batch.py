@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,7 +82,6 @@ class Batches:
     tables: Tables
     hands: Hands
     numbers: Numbers | None = None
-    latest: dict[str, datetime] = field(default_factory=dict)  # of each node, the time of its latest event
 
     def run_pending(self, now: Callable[[], float]) -> Iterator[Done]:
         """Make batches until nothing is left; one that was begun before a crash is made first, as it was planned."""
@@ -155,13 +154,16 @@ class Batches:
         read = self.hands.each(self._reading(plan, asked, known, work), len(plan.copies))
         files = these_files([work / f"{number}.parquet" for number, each in enumerate(read) if each["reason"] is None])
         without, more, counts = self._new(files)
-        self._match(files, asked, without, work)
+        unusable = self._match(files, asked, without, work)
         journal = self._journal(plan, read, files, counts)
         rejects = [
             reject | {"sha256": row["sha256"], "file": row["name"], "batch": plan.batch}
             for row, each in zip(journal, read, strict=True)
             for reject in each["rejects"]
         ]
+        if plan.subscriptions != self._subscriptions_before(plan.batch):  # said once, not with every batch
+            of_table = {"sha256": None, "file": self.config.subscriptions.name, "batch": plan.batch}
+            rejects += [{name: row[name] for name in ("id", "reason", "row")} | of_table for row in unusable]
         self.numbers.write(plan.batch, more)
         pairs = self._commit(plan, files, without, journal, rejects, work)
         self.numbers.add(more)
@@ -178,9 +180,9 @@ class Batches:
         )
 
     def _reading(self, plan: Plan, asked: pa.Table, known: pa.Schema, work: Path) -> Callable[[int], dict[str, Any]]:
-        texts = asked["where"].to_pylist() if "where" in asked.column_names else []
-        kinds: dict[str, Kind] = kinds_by_use(texts)
         formats = [self._landed(copy).format for copy in plan.copies]
+        without_types = {"csv", "json"} & set(formats) and "where" in asked.column_names
+        kinds: dict[str, Kind] = kinds_by_use(asked["where"].to_pylist()) if without_types else {}
         config = self.config
 
         def read(number: int) -> dict[str, Any]:
@@ -229,16 +231,23 @@ class Batches:
         ids = np.array([_hashed(event) for event in table["event"].to_pylist()], np.int64)
         return self.numbers.fresh(("", ""), ids, more)
 
-    def _match(self, files: ParquetFiles, asked: pa.Table, without: Mapping[Piece, Rows], work: Path) -> None:
+    def _subscriptions_before(self, batch: int) -> str | None:
+        before = self._place_of_plan(batch - 1)
+        return json.loads(before.read_text(encoding="utf-8"))["subscriptions"] if before.exists() else None
+
+    def _match(
+        self, files: ParquetFiles, asked: pa.Table, without: Mapping[Piece, Rows], work: Path
+    ) -> list[dict[str, Any]]:
+        """Write the pairs; which subscriptions cannot be used."""
         kinds = {column.name: kind_of(column.type) for column in files.schema if column.name not in OWN[3:4]}
         usable = {name: kind for name, kind in kinds.items() if kind is not None}
         readings = readings_of(asked, usable, "time")
-        bad = rejected_rows(asked, readings).to_pylist()
-        (work / "subscriptions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bad), encoding="utf-8")
         boxes = boxes_of(readings, usable, asked["subscription"].combine_chunks())
         (work / "pairs").mkdir()
         if files.pieces and len(boxes.ids):
             self.hands.pairs(Matcher(boxes, columns=("event", *boxes.attributes)), files, work / "pairs", without)
+        bad: list[dict[str, Any]] = rejected_rows(asked, readings).to_pylist()
+        return bad
 
     def _journal(
         self, plan: Plan, read: list[dict[str, Any]], files: ParquetFiles, counts: Mapping[str, list[int]]
@@ -259,7 +268,6 @@ class Batches:
                     "rows": each["rows"],
                     "new": new,
                     "repeated": repeated,
-                    "late": 0,
                     "rejected": len(each["rejects"]),
                     "state": "done" if each["reason"] is None else "quarantined",
                     "reason": each["reason"],

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import pyarrow.compute as pc
+
 from serai.core.errors import CannotRun
 from serai.pipeline.readers import OWN
 from serai.pipeline.tables import Tables
@@ -61,7 +63,9 @@ def messages(tables: Tables, batch: int) -> Iterator[dict[str, Any]]:
     pairs = tables.read("pairs", batches=[batch]).sort_by([("subscription", "ascending"), ("event", "ascending")])
     if len(pairs) == 0:
         return
-    events = {row["event"]: row for row in tables.read("events", batches=[batch]).to_pylist()}
+    events_of_batch = tables.read("events", batches=[batch])
+    told = events_of_batch.filter(pc.is_in(events_of_batch["event"], pairs["event"].combine_chunks()))
+    events = {row["event"]: row for row in told.to_pylist()}
     for pair in pairs.to_pylist():
         event = events[pair["event"]]
         yield {

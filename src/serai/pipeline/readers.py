@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput
+from serai.matching.landing import OPEN_DATABASE
 from serai.matching.texts import Rejected, read_texts
 
-OWN: Final = ("node", "epoch", "seq", "event", "time", "arrived", "carrier", "late", "day", "batch")
+OWN: Final = ("node", "epoch", "seq", "event", "time", "arrived", "carrier", "day", "batch")
 """Columns of the table of events that are not attributes."""
 _TIME = pa.timestamp("us", "UTC")
 _OF_TABLE: Final = {"node": pa.string(), "epoch": pa.string(), "seq": pa.int64(), "event": pa.string(), "time": _TIME}
@@ -51,9 +52,13 @@ def read_log(
         table, rejected = _sqlite_table(path), []
     elif form == "parquet":
         table, rejected = _parquet_table(path), []
+    elif form == OPEN_DATABASE:
+        raise BadInput(
+            "a SQLite file with a journal beside it, copied while it was written; close it, and copy it again"
+        )
     else:
-        size = path.stat().st_size
-        raise BadInput("an empty file" if size == 0 else "of no format that is known by content or by name")
+        empty = path.stat().st_size <= 1  # a copy of nothing has a line end in it
+        raise BadInput("an empty file" if empty else "of no format that is known by content or by name")
     table = table.rename_columns([rename.get(name, name) for name in table.column_names])
     rows, more = _with_ids(table, [rename.get(name, name) for name in id], rename.get(time, time))
     rows, misfits = _as_known(rows, known)

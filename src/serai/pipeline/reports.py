@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from serai.pipeline.config import Alerts, Pipeline
 from serai.pipeline.deliver import Cursor, cursor_of
@@ -15,6 +16,7 @@ from serai.pipeline.numbers import Numbers, gaps, missing_count
 from serai.pipeline.tables import Tables
 
 _SHOWN_GAPS = 5
+_SHOWN_SERVED = 100
 _STYLE = """:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto}
@@ -97,15 +99,15 @@ def _nodes(config: Pipeline, tables: Tables, batches: int, now: float) -> list[N
         return []
     numbers = Numbers.before(config.home / "state", batches).came
     rows = tables.read("events", ["node", "time", "arrived"])
-    times: dict[str, list[tuple[datetime | None, datetime]]] = {}
-    for row in rows.to_pylist():
-        times.setdefault(row["node"], []).append((row["time"], row["arrived"]))
+    delay = pc.divide(pc.subtract(rows["arrived"], rows["time"]).cast(pa.int64()).cast(pa.float64()), 1e6)
+    sums = rows.append_column("delay_s", delay).group_by("node")
+    seen = {
+        row["node"]: row for row in sums.aggregate([("time", "max"), ("delay_s", "approximate_median")]).to_pylist()
+    }
     reports = []
     for node in sorted({node for node, _ in numbers}):
         epochs = {epoch: came for (other, epoch), came in numbers.items() if other == node}
-        seen = [(time, arrived) for time, arrived in times.get(node, []) if time is not None]
-        latest = max((time for time, _ in seen), default=None)
-        delays = [(arrived - time).total_seconds() for time, arrived in seen]
+        latest = seen.get(node, {}).get("time_max")
         holes = [
             f"{epoch or 'all'}:{gap.first}-{gap.last}" for epoch, came in sorted(epochs.items()) for gap in gaps(came)
         ]
@@ -117,7 +119,7 @@ def _nodes(config: Pipeline, tables: Tables, batches: int, now: float) -> list[N
                 gaps=tuple(holes[:_SHOWN_GAPS]),
                 last_event=None if latest is None else latest.isoformat(),
                 silent_s=None if latest is None else now - latest.timestamp(),
-                median_delay_s=float(np.median(delays)) if delays else None,
+                median_delay_s=seen.get(node, {}).get("delay_s_approximate_median"),
             )
         )
     return reports
@@ -161,6 +163,8 @@ def write_page(status: Status, config: Pipeline, now: float) -> Path:
     ]
     alerts = "".join(f"<li>{escape(alert)}" for alert in status.alerts) or "<li>none"
     heads = ["node", "arrived", "missing", "complete", "gaps", "last event", "median delay"]
+    served = [list(each) for each in sorted(status.subscriptions, key=lambda each: -each[1])[:_SHOWN_SERVED]]
+    most = f"; the {len(served)} with most events" if len(served) < len(status.subscriptions) else ""
     files = f"{status.rejected:,} rejected) of {status.files:,} files in {status.batches:,} batches"
     page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Field report</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>
@@ -168,7 +172,7 @@ def write_page(status: Status, config: Pipeline, now: float) -> Path:
 ({status.repeated:,} repeats left out, {files}; {status.pairs:,} pairs.</p>
 <h2>Alerts</h2><ul>{alerts}</ul>
 <h2>Nodes</h2>{table(heads, nodes)}
-<h2>Subscriptions</h2>{table(["subscription", "events"], [list(each) for each in status.subscriptions])}
+<h2>Subscriptions</h2><p>{len(status.subscriptions):,} were served{most}.</p>{table(["subscription", "events"], served)}
 <h2>Quarantine</h2>{table(["file", "reason"], [[each["name"], each["reason"]] for each in status.quarantined])}
 """
     place = config.home / "report.html"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -30,7 +30,6 @@ SCHEMAS: Final = {
             ("rows", pa.int64()),
             ("new", pa.int64()),
             ("repeated", pa.int64()),
-            ("late", pa.int64()),
             ("rejected", pa.int64()),
             ("state", pa.string()),
             ("reason", pa.string()),
@@ -91,11 +90,3 @@ class Tables:
         if self.last_batch("events") is None:
             return pa.schema([])
         return pa.schema([pa.field(column.name, column.type) for column in self.dataset("events").schema])
-
-    def compact(self) -> dict[str, Any]:
-        """Make few large files of many small ones; old files stay for a week, for those who read them."""
-        return {
-            path.name: DeltaTable(str(path)).optimize.compact()["numFilesRemoved"]
-            for path in sorted(self.folder.iterdir())
-            if path.is_dir()
-        }

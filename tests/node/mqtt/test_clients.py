@@ -3,9 +3,11 @@
 import asyncio
 import json
 import socket
+import ssl
 import subprocess
 import threading
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
 import aiomqtt
 import paho.mqtt.client as paho
@@ -14,7 +16,12 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from serai.core.errors import BadInput
+from serai.node.client import Node as Client
+from serai.node.keys import enrol, make_network
 from serai.node.mqtt.access import Access, User, hash_password
+from serai.node.mqtt.packets import Connect, encode
+from serai.node.mqtt_server import server_tls
 from tests.node.mqtt.served import process, served, until
 from tests.programs import program
 
@@ -162,6 +169,30 @@ def test_users():
             until(lambda: anna.payloads == [b"1"])
 
 
+def test_over_tls(tmp_path):
+    """With keys that the network's own tools make; a client without TLS gets nothing, and does no harm."""
+    now = datetime.now(UTC)
+    make_network("net", tmp_path / "net", now)
+    enrol("barn", tmp_path / "net", tmp_path / "barn", now)
+    files = tmp_path / "barn"
+    trusted = ssl.create_default_context(cafile=str(files / "ca.pem"))
+    trusted.check_hostname = False
+    with served(tls=server_tls(files / "node.pem", files / "node.key")) as node:
+
+        async def talk():
+            async with Client(port=node.port, tls=trusted) as one:
+                await one.publish("t", b"x", qos=2)
+
+        asyncio.run(talk())
+        assert node.payloads() == [b"x"]
+        with socket.create_connection(("127.0.0.1", node.port), timeout=10) as raw:
+            raw.sendall(encode(Connect("c"), 4))
+            assert raw.recv(100)[:1] in (b"", b"\x15")  # a TLS alert at most
+        asyncio.run(talk())
+    with pytest.raises(BadInput, match="cannot use"):
+        server_tls(files / "ca.pem", files / "node.key")
+
+
 def test_a_full_store_keeps_paho_waiting_and_loses_nothing():
     with served() as node, pahos(Paho(node.port, "a"), Paho(node.port, "b", "5")) as (old, new):
         node.take(3000)
@@ -214,8 +245,8 @@ persistence_location {folder}/
 autosave_interval 1
 connection serai
 address 127.0.0.1:{node}
-topic up/# out 2
-topic down/# in 2
+topic {up} out 2
+topic {down} in 2
 remote_clientid bridge-{port}
 cleansession false
 restart_timeout 1 1
@@ -230,11 +261,11 @@ def answers(port):
 
 
 @contextmanager
-def mosquitto(folder, node, free_port, version="mqttv311"):
+def mosquitto(folder, node, free_port, version="mqttv311", up="up/#", down="down/#"):
     settings = folder / f"mosquitto-{free_port}.conf"
     data = folder / str(free_port)
     data.mkdir(exist_ok=True)
-    settings.write_text(BRIDGE.format(port=free_port, folder=data, node=node, version=version))
+    settings.write_text(BRIDGE.format(port=free_port, folder=data, node=node, version=version, up=up, down=down))
     with process(program("mosquitto"), "-c", str(settings)):
         until(lambda: answers(free_port))
         yield
