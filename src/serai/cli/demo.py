@@ -82,6 +82,18 @@ def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -
 # --- The table
 
 
+def write_typical_replay(protocol: str, folder: Path, spark: SparkSession) -> Path:
+    """A page that plays the run of a protocol whose seed is nearest to the means, beside the report."""
+    from serai.lab import simulate
+    from serai.replay.page import write_page
+    from serai.replay.run import PAGE, page_of
+    from serai.report.gather import typical_seed_of
+    from serai.sweeping.results import open_sweep
+
+    run = simulate(protocol, None, typical_seed_of(open_sweep(folder, spark)), full_log=True)
+    return write_page(page_of(run)[0], folder / PAGE)
+
+
 class _Column(NamedTuple):
     """How a metric is shown: ours with factor and decimals, and the printed number beside it."""
 
