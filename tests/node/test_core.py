@@ -37,7 +37,9 @@ def test_a_message_crosses_two_hops_by_way_of_a_ferry(net: Net, tmp_path: Path) 
     net.down(one, ferry, 20.0)
     net.up(ferry, other, 30.0)
     assert other.got == [("room/1", b"warm")]
-    assert one.node.status(30.0)["transfers"]["relayed"] == 2
+    status = one.node.status(30.0)
+    assert status["transfers"]["relayed"] == 2
+    assert status["before"] == [{"name": "dtn://ferry/", "ago_s": 10.0, "for_s": 10.0}]
     net.down(ferry, other, 40.0)
     net.up(ferry, other, 50.0)
     assert len(other.got) == 1

@@ -33,6 +33,7 @@ from serai.opportunistic.router.messages import BloomFilter
 from serai.opportunistic.rules import VECTOR, sent_bytes, tells_seen
 
 _JOURNALS = 16  # neighbours whose journals are remembered
+_REMEMBERED = 20  # neighbours that have gone, for the page
 _MOST_MARKS = 2_000_000  # in one of them
 _MOST_STRANGE = 100  # marks in one of them, besides as many as are known here
 _RATE_OVER_S = 5.0
@@ -124,6 +125,7 @@ class Contacts:
         self.neighbours: dict[str, Neighbour] = {}
         self.journals: OrderedDict[str, Journal] = OrderedDict()
         self.counts: Counter[str] = Counter()
+        self._gone: dict[str, tuple[float, float]] = {}  # neighbours of before: until when, and for how long
         self._transfers = 0
         self._has_entries = isinstance(router.knowledge, SubscriptionList)
 
@@ -160,6 +162,10 @@ class Contacts:
             self._log(peer, transfer, min(went, transfer.size_bytes), outcome, now_s, draft)
         self.router.contact_down(peer)
         draft.log(now_s, schema.CONTACT, peer, began_s=neighbour.since_s)
+        self._gone.pop(peer, None)
+        self._gone[peer] = now_s, now_s - neighbour.since_s
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
     # -- what goes out
 
@@ -340,6 +346,11 @@ class Contacts:
             }
             for peer, one in self.neighbours.items()
         ]  # fmt: skip
+
+    def before(self, now_s: float) -> list[dict[str, Any]]:
+        """Those that have gone, the last one first."""
+        gone = [(peer, *times) for peer, times in reversed(self._gone.items()) if peer not in self.neighbours]
+        return [{"name": peer, "ago_s": now_s - until_s, "for_s": for_s} for peer, until_s, for_s in gone]
 
 
 def _can_be(told: ListEntry, limit_ms: float) -> bool:
