@@ -142,7 +142,7 @@ def _remarks(rows: Iterable[Row]) -> Iterator[str]:
             what = f"{row.protocol.upper()}'s {_COLUMNS[metric].name}"
             yield f" * missed: {what}: {why_missed(row.protocol, metric)}"
     if any(row.standing(metric) == UNTOLD for row, metric in found):
-        yield f" ? cannot be told with so few seeds: the interval is wider than {100 * NEAR:.0f} % of what is published"
+        yield f" ? cannot be told with so few seeds: the interval crosses {100 * NEAR:.0f} % of what is published"
 
 
 def _comparison_row(row: Row) -> str:
