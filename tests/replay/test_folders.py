@@ -80,11 +80,16 @@ def test_a_page_is_the_same_every_time_and_asks_for_nothing(runs: Path, tmp_path
     assert "\nexport " not in one
 
 
-def test_the_command(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "page.html"
     assert execute(["replay", str(runs / "ledger"), "--out", str(page)]) == 0
     assert capsys.readouterr().out.endswith(f"written to {page} ({page.stat().st_size / 1e6:.1f} MB)\n")
     assert execute(["replay", str(runs / "ledger"), "--out", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["simulated_again"] is True
+    monkeypatch.setattr("serai.replay.run.MOST_BYTES", 1000)
+    assert execute(["replay", str(runs / "full"), "--out", str(page)]) == 0
+    assert "browsers take a while to open this page" in capsys.readouterr().err
     assert execute(["replay", str(tmp_path)]) == 2
     assert "no run here" in capsys.readouterr().err

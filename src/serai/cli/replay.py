@@ -18,9 +18,12 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Write a page that plays a run in any browser."""
-    from serai.replay import write_replay
+    from serai.cli.spark import say
+    from serai.replay import run
 
-    made = write_replay(folder, out)
+    made = run.write_replay(folder, out)
+    if made.bytes > run.MOST_BYTES:
+        say("notice", f"{made.bytes / 1e6:.0f} MB: browsers take a while to open this page; nothing was left out of it")
     if as_json:
         print_json({"replay": str(made.page), "bytes": made.bytes, "simulated_again": made.simulated_again})
     else:

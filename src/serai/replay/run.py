@@ -19,7 +19,7 @@ from serai.replay.sheet import Sheet
 
 PAGE: Final = "replay.html"
 MOST_BYTES: Final = 25_000_000
-"""A page beyond this is slow to open; a part of the run makes a smaller one."""
+"""A page beyond this is slow to open, and the command says so."""
 
 
 _SHEETS: Final[dict[str, Callable[[Any], Sheet]]] = {
