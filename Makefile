@@ -38,8 +38,10 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/opportunistic.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/matching.py
+	$(BIN)/python benchmarks/node.py
 
 docs: $(DOCS_READY)
+	$(BIN)/python tools/pictures.py
 	$(BIN)/zensical build --clean --strict
 
 clean:

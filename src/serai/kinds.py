@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -27,6 +27,7 @@ from serai.opportunistic.metrics import (
     pairs_opportunistic,
     write_message_stats,
 )
+from serai.opportunistic.presets import PRESETS
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import check_files_opportunistic, simulate_opportunistic
 from serai.opportunistic.summary import HEADLINES as OPPORTUNISTIC_HEADLINES
@@ -69,6 +70,8 @@ class Kind(Generic[S, R, M]):
     """Who is served: what became of events by where they were born; None where it makes no difference."""
     message_stats: Callable[[R, Path], None] | None = None
     """Writes The ONE's report on messages; None where there are none to speak of."""
+    presets: Mapping[str, Callable[[str], Mapping[str, Any]]] = field(default_factory=dict)
+    """Settings under which another simulator does the same: by its name, of a protocol's name."""
 
     @property
     def name(self) -> str:
@@ -139,6 +142,7 @@ OPPORTUNISTIC = Kind(
     check_files=check_files_opportunistic,
     pairs=pairs_opportunistic,
     message_stats=write_message_stats,
+    presets=PRESETS,
 )
 
 AnyKind = Kind[Any, Any, Any]
@@ -165,6 +169,17 @@ def kernels_of(scenario: Scenario) -> str:
 def kind_of(scenario: Scenario) -> AnyKind:
     """The kind of network that a scenario describes."""
     return KINDS[scenario.network]
+
+
+def preset(kind: AnyKind, like: str, protocol: str) -> Mapping[str, Any]:
+    """The settings under which a protocol of this kind does what another simulator does."""
+    known = [name for one in KINDS.values() for name in one.presets]
+    if like not in known:
+        raise BadInput(f'like "{like}": {did_you_mean(like, known)}')
+    if like not in kind.presets:
+        able = " or ".join(one.name for one in KINDS.values() if like in one.presets)
+        raise BadInput(f"like {like}: only for networks of kind {able}, and this scenario is of kind {kind.name}")
+    return kind.presets[like](protocol)
 
 
 def kind_of_run(run: Run) -> AnyKind:

@@ -13,7 +13,7 @@ from serai.core.jit import announced_compilation
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics
 from serai.field.sections import FieldScenario
-from serai.kinds import CATALOGUE, check_options, kernels_of, kind_of, kind_of_run
+from serai.kinds import CATALOGUE, check_options, kernels_of, kind_of, kind_of_run, preset
 from serai.log.folder import RUN_FILE, check_keys, read_description
 from serai.log.metrics import Floats, Metrics
 from serai.log.pairs import RunPairs
@@ -26,17 +26,25 @@ from serai.opportunistic.simulation import given_in, simulate_given
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics
 from serai.overlay.sections import OverlayScenario
-from serai.scenario.load import Overrides, load, parse
+from serai.scenario.load import Overrides, load, parse, with_overrides
 from serai.scenario.section import Scenario
 from serai.scenario.write import json_schema, starting_text, to_toml
 
 
-def load_scenario(source: str | Path, overrides: Overrides = (), protocol: str | None = None) -> Scenario:
+def load_scenario(
+    source: str | Path, overrides: Overrides = (), protocol: str | None = None, like: str | None = None
+) -> Scenario:
     """The scenario of a TOML file or of a built-in name, under another protocol if given, then with changes.
 
-    A change is `dotted.key=value` as on the command line, or an item of a mapping: `{"protocol.alpha": 10}`.
+    A change is `dotted.key=value` as on the command line, or an item of a mapping: `{"protocol.alpha": 10}`. Before
+    them, `like="the-one"` sets what makes a run comparable with that simulator's.
     """
-    return load(CATALOGUE, source, overrides, protocol)
+    if like is None:
+        return load(CATALOGUE, source, overrides, protocol)
+    kind = kind_of(load(CATALOGUE, source, (), protocol))
+    common = with_overrides(preset(kind, like, ""), overrides)
+    chosen = load(CATALOGUE, source, common, protocol).protocol.name  # a change may have named it
+    return load(CATALOGUE, source, with_overrides(preset(kind, like, chosen), overrides), protocol)
 
 
 def parse_scenario(

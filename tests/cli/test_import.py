@@ -186,3 +186,25 @@ def test_real_data(serai: Run, name: str, nodes: int, contacts: int) -> None:
     answer = serai("scenario", "import", str(SHARED / name), "--out", "mine.toml", "--range", "100 m", "--json")
     found = json.loads(answer.out)
     assert (found["nodes"], found["contacts"]) == (nodes, contacts)
+
+
+def test_like_the_one(serai: Run) -> None:
+    """The settings are written down; the same ones are put in when a scenario without them is run so."""
+    trace, messages = str(FILES / "one-contacts.txt"), str(FILES / "messages.txt")
+    wanted = ("scenario", "import", trace, "--messages", messages, "--protocol", "prophet")
+    assert serai(*wanted, "--like", "the-one", "--out", "like.toml").code == 0
+    assert serai(*wanted, "--out", "plain.toml").code == 0
+    like, plain = load_scenario("like.toml"), load_scenario("plain.toml")
+    assert isinstance(like, OpportunisticScenario)
+    assert (like.step_s, like.radio.single, like.bundles.lifetime_unit_s) == (1.0, True, 60.0)
+    assert (like.protocol.variant, like.protocol.seen, like.protocol.encounter) == ("the-one", "live", 0.75)
+    assert load_scenario("plain.toml", like="the-one") == like.model_copy(update={"name": "plain"})
+    assert load_scenario("plain.toml", ["protocol.consume=false"], like="the-one").protocol.consume is False
+    assert load_scenario("plain.toml", {"step": "2 s"}, like="the-one").step_s == 2.0
+    assert plain != like
+    other = load_scenario("plain.toml", ["protocol.name=first-contact"], like="the-one")
+    assert other.protocol.at_subscriber == "ends"
+    assert serai("run", "plain.toml", "--like", "the-one", "--json").code == 0
+    assert serai(*wanted, "--like", "one", "--out", "x.toml").err.startswith('--like "one": did you mean')
+    assert "only for networks of kind opportunistic" in serai("run", "field", "--like", "the-one").err
+    assert "did you mean" in serai("run", "plain.toml", "--like", "the-ones").err

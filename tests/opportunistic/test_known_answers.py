@@ -1,8 +1,13 @@
 """Two nodes, three in a line: what comes of it can be worked out on paper, for each filter and each priority."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from serai.opportunistic import prophet
 from serai.opportunistic.dpsp import FILTERS, Settings
+from serai.opportunistic.metrics import _times_in_store
+from serai.opportunistic.router.knowledge import OwnSubscriptions
 from tests.opportunistic.small import deliveries, run, sent, world
 
 A, B, C = range(3)
@@ -332,6 +337,67 @@ def test_the_copy_of_a_broken_or_refused_transfer_stays() -> None:
     assert outcome.transfers["refused"] == 2
 
 
+# ---- as in The ONE
+
+
+def test_the_copy_ends_at_the_first_subscriber() -> None:
+    given = world([(A, B, 10.0, 11.0), (A, C, 20.0, 21.0), (B, C, 30.0, 31.0)], [(1.0, A, 0)], [(B, 0)])
+    assert sent(run("first-contact", given)) == [(0, A, B), (0, A, C)]
+    outcome = run("first-contact", given, at_subscriber="ends", consume=True)
+    assert sent(outcome) == [(0, A, B)]
+    assert sum(outcome.drops.values()) == 0
+
+
+ADDED = [(B, C, 1.0, 2.0), (C, D, 3.0, 4.0), (B, E, 5.0, 6.0), (A, B, 7.0, 8.0), (A, D, 9.0, 10.0), (A, E, 20.0, 21.0)]
+HALVES = {"encounter": 0.5, "transitivity": 0.25, "aging": 1.0, "seen": "live"}
+
+
+def test_what_neighbours_know_is_added_up() -> None:
+    """B and D have met C, the subscriber (0.5); E has met B (0.5 * 0.5 * 0.25 = 0.0625), A has met both. The largest of
+    A's is no larger than E's; together they are 0.0625 + 0.9375 * 0.0625 = 0.121, so A gets E's bundle."""
+    given = world(ADDED, [(15.0, E, 0)], [(C, 0)])
+    assert sent(run("prophet", given, **HALVES)) == []
+    assert sent(run("prophet", given, variant="the-one", **HALVES)) == [(0, E, A)]
+
+
+def test_who_is_likeliest_of_all_neighbours_is_served_first() -> None:
+    """B has met D, the subscriber, once (0.5) and C twice (0.75); A can do one thing at a time."""
+    met = [(B, D, 1.0, 2.0), (C, D, 3.0, 4.0), (C, D, 5.0, 6.0), (A, B, 10.0, 20.0), (A, C, 10.0, 20.0)]
+    given = world(met, [(7.0, A, 0)], [(D, 0)])
+    outcome = run("prophet", given, {"single": True}, variant="the-one", **HALVES)
+    assert sent(outcome) == [(0, A, C), (0, A, B)]
+
+
+def test_lifetimes_in_whole_minutes() -> None:
+    """From 70 s on less than a minute of 120 s is left: B gets the bundle before; C does not; D, a subscriber, does.
+    A looks at 60 s and at 120 s, when it drops what would live until 130 s; so E comes too late."""
+    met = [(A, B, 68.0, 71.0), (A, C, 72.0, 75.0), (A, D, 76.0, 79.0), (A, E, 122.0, 125.0)]
+    given = world(met, [(10.0, A, 0, 100, 120.0)], [(D, 0), (E, 0)])
+    ticks = {"step_s": 1.0, "single": True}
+    assert sent(run("flooding", given, ticks, seen="live")) == [(0, A, B), (0, A, C), (0, A, D), (0, A, E)]
+    outcome = run("flooding", given, ticks | {"lifetime_unit_s": 60.0}, seen="live")
+    assert sent(outcome) == [(0, A, B), (0, A, D)]
+    assert {float(row.time_s) for row in outcome.drop_log} == {120.0}
+
+
+def test_who_came_first_leaves_first_and_may_come_again() -> None:
+    """Room for two. B has bundle 1 of its own since 2 s and bundle 0, which is older, since 10.1 s: bundle 1 leaves at
+    20 s. In the second contact A has it for B again, and gets bundle 2."""
+    bundles = [(1.0, A, 0), (2.0, B, 0), (20.0, B, 0)]
+    given = world([(A, B, 10.0, 11.0), (A, B, 30.0, 30.15)], bundles, [])
+    outcome = run("flooding", given, {"capacity_bytes": 200, "when_full": 3}, seen="live")
+    assert sent(outcome) == [(0, A, B), (1, B, A), (1, A, B), (2, B, A)]
+    drops = [(float(row.time_s), int(row.bundle), int(row.node)) for row in outcome.drop_log]
+    assert drops == [(20.0, 1, B), (30.1, 0, B), (30.1, 0, A)]
+    again = SimpleNamespace(outcome=outcome, world=given)
+    assert sorted(_times_in_store(again).round(6)) == [18.0, 20.0, 29.1]
+
+
 def test_settings_say_what_they_mean() -> None:
+    with pytest.raises(ValueError, match='needs seen = "live"'):
+        prophet.Settings(variant="the-one")
+    rules = prophet.rules_of(prophet.Settings(variant="the-one", seen="live"))
+    with pytest.raises(ValueError, match="for nothing"):
+        prophet.Predictabilities(0, rules.own, OwnSubscriptions())
     with pytest.raises(ValueError, match="each may stand here once"):
         Settings(priorities=("short-delay", "short-delay"))

@@ -70,18 +70,25 @@ def test_spray_splits_copies(copies: int, binary: bool, given: int, left: int) -
 def test_first_contact_gives_its_copy_to_who_is_no_subscriber(
     copies: int, wanted: bool, offered: bool, split: tuple[int, int]
 ) -> None:
-    assert first_contact.offers(None, offer(wanted, copies)) is offered
-    assert first_contact.splits(None, offer(wanted, copies)) == split
+    own = first_contact.FirstContact(goes_on=True)
+    assert first_contact.offers(own, offer(wanted, copies)) is offered
+    assert first_contact.splits(own, offer(wanted, copies)) == split
+    assert first_contact.splits(first_contact.FirstContact(goes_on=False), offer(wanted, copies)) == (copies, 0)
 
 
 def test_prophets_predictabilities() -> None:
     """RFC 6693, section 2.1.2, with P_encounter 0.5, beta 0.25, gamma 0.5 for 10 s."""
-    own = prophet.Prophet(0.5, 0.25, 0.5, 10.0)
+    own = prophet.Prophet(0.5, 0.25, 0.5, 10.0, as_the_one=False)
     assert prophet.after_encounter(own, 0.0) == 0.5
     assert prophet.after_encounter(own, 0.5) == 0.75
     assert prophet.aging_factor(own, 20.0) == 0.25
     assert prophet.by_way_of(own, 0.0, 0.5, 0.8) == pytest.approx(0.1)
     assert prophet.by_way_of(own, 0.3, 0.5, 0.8) == 0.3
+    assert prophet.in_addition(own, 0.2, 0.5, 0.8) == pytest.approx(0.2 + 0.8 * 0.1)
+    assert prophet.prefers(own, offer(theirs=0.3), offer(theirs=0.2)) == 0
+    the_one = own._replace(as_the_one=True)
+    assert prophet.prefers(the_one, offer(theirs=0.3), offer(theirs=0.2)) == 1
+    assert prophet.prefers(the_one, offer(theirs=0.2), offer(theirs=0.3)) == -1
     assert prophet.offers(own, offer(theirs=0.3, mine=0.2))
     assert not prophet.offers(own, offer(theirs=0.2, mine=0.2))
 

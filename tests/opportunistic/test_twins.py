@@ -84,13 +84,15 @@ MEDIA = st.builds(
     rate_bps=st.sampled_from([400.0, 4000.0, 1e6]),
     duration_s=st.sampled_from([END_S, END_S, 25.5, 0.0]),
     capacity_bytes=st.sampled_from([1 << 60, 1 << 60, 0, 1, 100, 1050]),
-    when_full=st.sampled_from([0, 1, 2]),
+    when_full=st.sampled_from([0, 1, 2, 3]),
     single=st.booleans(),
     step_s=st.sampled_from([0.0, 0.0, 1.0, 2.5]),
+    lifetime_unit_s=st.sampled_from([0.0, 0.0, 3.0, 7.5]),
     key=st.integers(0, 1 << 40),
     full_log=st.just(True),
     keep_own=st.sampled_from([0, 0, 1, 2]),
-)
+).map(lambda medium: medium if medium.step_s else medium._replace(lifetime_unit_s=0.0))
+FOR_ROUTERS = MEDIA.filter(lambda medium: medium.when_full < 3 and not medium.lifetime_unit_s)  # others: simulated only
 
 SHARED = {
     "seen": st.sampled_from(["live", "vector", "bloom"]),
@@ -113,12 +115,20 @@ SETTINGS = st.one_of(
         renewal=st.sampled_from([0.3, 0.9])),
     st.builds(flooding.Settings, **SHARED),
     st.builds(direct.Settings, **SHARED),
-    st.builds(first_contact.Settings, **SHARED),
+    st.builds(first_contact.Settings, **SHARED, at_subscriber=st.sampled_from(["goes-on", "ends"])),
     st.builds(spray.Settings, **SHARED, copies=st.sampled_from([1, 2, 5]), spray=st.sampled_from(["binary", "source"])),
     st.builds(prophet.Settings, **SHARED, aging=st.sampled_from([0.5, 0.98]),
         aging_unit=st.sampled_from(["3 s", "30 s"]), encounter=st.sampled_from([0.2, 0.7]),
         transitivity=st.sampled_from([0.0, 0.25, 0.9])),
+    st.builds(prophet.Settings, **(SHARED | {"seen": st.just("live")}), variant=st.just("the-one"),
+        aging=st.sampled_from([0.5, 0.98]), aging_unit=st.sampled_from(["3 s", "30 s"]),
+        encounter=st.sampled_from([0.2, 0.75]), transitivity=st.sampled_from([0.0, 0.25, 0.9])),
 )  # fmt: skip
+
+
+def for_nothing(chosen: Any) -> bool:
+    """Whether nodes know each other's predictabilities for nothing: no router as an object does."""
+    return bool(getattr(chosen, "variant", "rfc") == "the-one")
 
 
 @settings(max_examples=400, deadline=None)
@@ -129,7 +139,7 @@ def test_arrays_do_what_the_texts_say(seed: int, medium: Medium, chosen: Any) ->
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.integers(0, 1 << 32), MEDIA, SETTINGS)
+@given(st.integers(0, 1 << 32), FOR_ROUTERS, SETTINGS.filter(lambda chosen: not for_nothing(chosen)))
 def test_arrays_are_objects(seed: int, medium: Medium, chosen: Any) -> None:
     world = worlds_from(seed)
     assert_same(simulate(world, medium, chosen), run_routers(world, medium, chosen), medium, world)
@@ -152,7 +162,8 @@ def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: An
     world = worlds_from(seed, fewest=65, most=140)
     fast = simulate(world, medium, chosen)
     assert_same(fast, run_slowly(world, medium, chosen), medium, world)
-    assert_same(fast, run_routers(world, medium, chosen), medium, world)
+    if not for_nothing(chosen) and medium.when_full < 3 and not medium.lifetime_unit_s:
+        assert_same(fast, run_routers(world, medium, chosen), medium, world)
 
 
 def assert_same(fast: Outcome, slow: Result, medium: Medium, world: ContactWorld) -> None:

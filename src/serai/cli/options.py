@@ -36,6 +36,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="K=V", help="Change one setting: --set protocol.alpha=10. May be repeated."),
 ]
+Like = Annotated[
+    str | None,
+    typer.Option("--like", metavar="NAME", help="Set what makes a run comparable with another simulator's: the-one."),
+]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Run on this Spark cluster: spark://host:7077.")
 ]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serai.cli.options import AsJson, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
+from serai.cli.options import AsJson, Like, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
+from serai.cli.progress import shown_share
 from serai.cli.spark import say, session, shown_progress
 from serai.core.errors import BadInput, CannotRun
 
@@ -26,7 +27,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.cli.demo import SCENARIOS, compare, comparison, make_room
+    from serai.cli.demo import SCENARIOS, compare, comparison, make_room, write_typical_replay
     from serai.lab import load_scenario
     from serai.report import write_report
 
@@ -36,13 +37,16 @@ def demo(
     with session(master, remote) as spark:
         with shown_progress() as progress:
             rows = compare(seeds, out, spark, progress)
+        best = max(rows, key=lambda row: row.estimates["delivery_ratio"].mean).protocol
+        replay = write_typical_replay(best, out, spark)
         page = write_report(out, spark)
         say("report", str(page))
     if as_json:
         protocols = {row.protocol: row.as_dict() for row in rows}
-        print_json({"seeds": seeds, "confidence": 0.95, "protocols": protocols, "report": str(page)})
+        told = {"seeds": seeds, "confidence": 0.95, "protocols": protocols}
+        print_json(told | {"report": str(page), "replay": str(replay)})
     else:
-        print(f"\n{comparison(rows, seeds)}\n\nreport: {page}")
+        print(f"\n{comparison(rows, seeds)}\n\nreport: {page}\nreplay: {replay} (a typical run of {best.upper()})")
 
 
 def run(
@@ -50,6 +54,7 @@ def run(
     protocol: ProtocolName = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement, events: all follow from it.")] = 0,
     settings: Settings = None,
+    like: Like = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the run to this new or empty folder.", show_default=False),
@@ -84,8 +89,10 @@ def run(
         check_out(out)
     changes = [*(settings or ()), *(["nodes.largest=true"] if largest else [])]
     is_run = (Path(scenario) / RUN_FILE).is_file()
+    if is_run and like is not None:
+        raise BadInput(f"--like {like}: {scenario} is a run, which has its settings; name a scenario")
     recorded = simulate_again(scenario, protocol, changes, seed, full_log=full_log) if is_run else None
-    loaded = recorded.scenario if recorded else load_scenario(scenario, overrides=changes, protocol=protocol)
+    loaded = recorded.scenario if recorded else load_scenario(scenario, changes, protocol, like)
     kind = kind_of(loaded)
     how = {"full_log": full_log, "until_death": until_death}
     asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}
@@ -93,7 +100,8 @@ def run(
         _check_message_stats(kind, message_stats)
         asked["full_log"] = True  # for the times in buffers
     _check_options(kind, asked)
-    result = recorded or simulate(loaded, None, seed, **{name: True for name in asked if name in how})
+    with shown_share():
+        result = recorded or simulate(loaded, None, seed, **{name: True for name in asked if name in how})
     metrics = measure(result, **{name: True for name in asked if name not in how})
     if out is not None:
         write_run(result, out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serai.cli.options import PLAIN, WIDTH, AsJson, ProtocolName, ScenarioName, Settings, print_json
+from serai.cli.options import PLAIN, WIDTH, AsJson, Like, ProtocolName, ScenarioName, Settings, print_json
 from serai.core.errors import BadInput, BadScenario, Problem
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def scenario_import(
         str | None, typer.Option("--range", metavar="M", help='Radio range for positions: --range "100 m".')
     ] = None,
     protocol: Annotated[str, typer.Option(metavar="P", help="The protocol to run.")] = "dpsp",
+    like: Like = None,
     time_unit: Annotated[
         str | None, typer.Option(metavar="U", help="What the file counts time in: us, ms, s, min or h.")
     ] = None,
@@ -132,7 +133,7 @@ def scenario_import(
     if out.exists():
         raise BadInput(f"{out}: exists already; choose another name, or remove it first")
     wanted = ImportOptions(
-        messages, form, strict, radio_range, protocol, time_unit, nodes, gap, min_contact, offset, until
+        messages, form, strict, radio_range, protocol, time_unit, nodes, gap, min_contact, offset, until, like
     )
     found, text = import_trace(file, out, wanted)
     _write_new(out, text)

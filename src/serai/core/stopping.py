@@ -23,7 +23,7 @@ from typing import Final, NoReturn
 STOPPED: Final = 130
 """The exit code of a program that Ctrl-C has ended."""
 _GRACE_S: Final = 1.2
-_SHOW_CURSOR: Final = "\x1b[?25h"
+_SHOW_CURSOR: Final = "\x1b[?25h\x1b[K"  # and clear what a line of progress has left
 
 _unfinished: set[Path] = set()
 _hints: list[str] = []

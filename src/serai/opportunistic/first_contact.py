@@ -3,10 +3,12 @@
 Jain, Fall and Patra, "Routing in a delay tolerant network" (2004), where it is the protocol that knows nothing; The ONE
 has it as FirstContactRouter. Both are about one destination. Here a bundle may have many: a subscriber is handed the
 bundle as in direct delivery, and the single copy goes on its way. What a subscriber was handed it hands to other
-subscribers, but it is not the copy that travels.
+subscribers, but it is not the copy that travels. `at_subscriber` chooses otherwise.
 """
 
-from typing import Any, Literal
+from typing import Literal, NamedTuple
+
+from pydantic import Field as setting
 
 from serai.core.rules import rule
 from serai.opportunistic.routing import RoutingProtocol
@@ -14,26 +16,37 @@ from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared
 
 
 class Settings(RouterSettings):
-    """First contact has only what all routers have."""
+    """What becomes of the copy when a subscriber is met."""
 
     name: Literal["first-contact"] = "first-contact"
+    at_subscriber: Literal["goes-on", "ends"] = setting(
+        "goes-on",
+        description="A subscriber is handed the bundle and the copy goes on its way; or the subscriber gets the copy"
+        " and the sender has none left (as in The ONE, where a message has one destination).",
+    )
+
+
+class FirstContact(NamedTuple):
+    """The settings as the rules below read them."""
+
+    goes_on: bool
 
 
 def rules_of(settings: Settings) -> RouterRules:
     """The settings as rules and kernels read them: one copy, which is counted."""
-    return shared_rules(settings)._replace(copies=1)
+    return shared_rules(settings)._replace(copies=1, own=FirstContact(settings.at_subscriber == "goes-on"))
 
 
 @rule
-def offers(own: Any, offer: Offer) -> bool:
+def offers(own: FirstContact, offer: Offer) -> bool:
     """Whether a bundle is offered: to anybody by who has the copy that travels, to subscribers by all who hold it."""
     return offer.copies > 0 or offer.wanted
 
 
 @rule
-def splits(own: Any, offer: Offer) -> tuple[int, int]:
-    """Who takes the bundle for others gets the copy; a subscriber gets none, and the sender keeps what it has."""
-    return (0, offer.copies) if offer.wanted else (offer.copies, 0)
+def splits(own: FirstContact, offer: Offer) -> tuple[int, int]:
+    """Who takes the bundle for others gets the copy. If it goes on, a subscriber gets none and the sender keeps it."""
+    return (0, offer.copies) if own.goes_on and offer.wanted else (offer.copies, 0)
 
 
 PROTOCOL = RoutingProtocol(

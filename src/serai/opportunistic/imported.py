@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from serai.core.errors import BadInput, did_you_mean
 from serai.core.jit import announced_compilation
 from serai.core.units import LENGTH, TIME, format_quantity, parse_quantity
+from serai.opportunistic.presets import PRESETS
 from serai.opportunistic.protocols import PROTOCOLS
 from serai.opportunistic.sections import ContactRadioSection
 from serai.traces import FORMATS, Adjustments, ContactTrace, TrackTrace, read_trace
@@ -86,6 +87,7 @@ class ImportOptions:
     min_contact_text: str | None = None
     offset_text: str | None = None
     until_text: str | None = None
+    like: str | None = None
 
 
 def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTrace, str]:
@@ -95,6 +97,8 @@ def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTr
         raise BadInput(
             f'protocol "{options.protocol}" does not run on contacts; {did_you_mean(options.protocol, allowed)}'
         )
+    if options.like is not None and options.like not in PRESETS:
+        raise BadInput(f'--like "{options.like}": {did_you_mean(options.like, list(PRESETS))}')
     range_m = _range_m(options.range_text)
     wanted = _adjustments(options)
     with announced_compilation("traces"):
@@ -104,7 +108,8 @@ def import_trace(file: Path, out: Path, options: ImportOptions) -> tuple[FoundTr
         if options.messages is not None:
             messages = _found_messages(options.messages, read_messages(options.messages, options.strict), trace)
         found = _found_trace(file, trace, range_m, messages, wanted, _run_s(file, trace, options))
-    return found, "\n".join(_lines(found, out, options.protocol, wanted.gap_s > 0)) + "\n"
+    preset = PRESETS[options.like](options.protocol) if options.like is not None else {}
+    return found, "\n".join(_lines(found, out, options.protocol, wanted.gap_s > 0, preset)) + "\n"
 
 
 def _range_m(text: str | None) -> float:
@@ -231,11 +236,12 @@ def _found_messages(file: Path, messages: Messages, trace: ContactTrace | TrackT
     return FoundMessages(str(file), len(messages.source), directed, len(nodes.names) - len(trace.names), noticed)
 
 
-def _lines(found: FoundTrace, out: Path, protocol: str, given_gap: bool) -> Iterator[str]:
+def _lines(found: FoundTrace, out: Path, protocol: str, given_gap: bool, preset: Mapping[str, Any]) -> Iterator[str]:
     """The lines of the scenario; what is not in them has its default."""
     duration_s = max(math.ceil(found.end_s - found.begin_s), 1)
     yield f"title = {_quoted(f'{Path(found.file).name}: {found.title}')}"
     yield f"duration = {_time(duration_s)}"
+    yield from _of_section("", preset)
     yield "\n[contacts]"
     yield 'source = "trace"'
     yield f"file = {_quoted(_seen_from(out, found.file))}"
@@ -252,15 +258,30 @@ def _lines(found: FoundTrace, out: Path, protocol: str, given_gap: bool) -> Iter
         yield f"gap = {_time(found.gap_s)}{usual}"
     if found.min_contact_s:
         yield f"min_contact = {_time(found.min_contact_s)}"
-    if found.range_m is not None:
-        yield f"\n[radio]\nrange = {_quoted(format_quantity(found.range_m, LENGTH))}"
+    if any(key.startswith("nodes.") for key in preset):
+        yield "\n[nodes]"
+        yield from _of_section("nodes.", preset)
+    radio = [f"range = {_quoted(format_quantity(found.range_m, LENGTH))}"] if found.range_m is not None else []
+    radio += _of_section("radio.", preset)
+    if radio:
+        yield from ("\n[radio]", *radio)
     yield "\n[bundles]"
     if found.messages is not None:
         yield f"file = {_quoted(_seen_from(out, found.messages.file))}"
     else:
         yield f"interval = {_time(_rounded_s(duration_s / _BUNDLES))}  # about a thousand bundles or more"
         yield f"lifetime = {_time(_rounded_s(duration_s / _LIFETIMES))}"
+    yield from _of_section("bundles.", preset)
     yield f"\n[protocol]\nname = {_quoted(protocol)}"
+    yield from _of_section("protocol.", preset)
+
+
+def _of_section(section: str, preset: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a preset for one section; "": for the top of the scenario."""
+    for key, value in preset.items():
+        name = key.removeprefix(section)
+        if key.startswith(section) and "." not in name:
+            yield f"{name} = {json.dumps(value)}"
 
 
 def _rounded_s(time_s: float) -> float:

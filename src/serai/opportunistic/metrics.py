@@ -264,13 +264,15 @@ def _upper_median(values: NDArray[Any]) -> float:
 
 def _times_in_store(run: OpportunisticRun) -> Floats:
     """How long each copy that was dropped had been in its store; of nothing without a full log."""
-    transfers, drops = run.outcome.transfer_log, run.outcome.drop_log
+    transfers, bundles = run.outcome.transfer_log, run.world.bundles
     came = transfers[transfers.outcome == RELAYED]
-    bundles = run.world.bundles
-    count, nodes = len(bundles.source), run.world.nodes
-    since_s = np.full(count * nodes, math.nan)
-    since_s[np.arange(count) * nodes + bundles.source] = bundles.created_s
-    since_s[came.bundle.astype(np.int64) * nodes + came.receiver] = came.end_s
-    held: Floats = drops.time_s - since_s[drops.bundle.astype(np.int64) * nodes + drops.node]
-    left: Floats = held[drops.reason < DROPS.index("full")]
-    return left
+    drops = run.outcome.drop_log[run.outcome.drop_log.reason < DROPS.index("full")]
+    bundle = np.concatenate((np.arange(len(bundles.source)), came.bundle, drops.bundle)).astype(np.int64)
+    node = np.concatenate((bundles.source, came.receiver, drops.node))
+    time_s = np.concatenate((bundles.created_s, came.end_s, drops.time_s))
+    leaves = np.arange(len(time_s)) >= len(time_s) - len(drops)
+    # A store may take a bundle several times: what leaves it came with the row before, among those of one copy.
+    order = np.lexsort((leaves, time_s, bundle * run.world.nodes + node))
+    gone = np.flatnonzero(leaves[order])
+    held: Floats = time_s[order[gone]] - time_s[order[gone - 1]]
+    return held

@@ -3,15 +3,16 @@
 Lindgren, Doria, Davies, Grasic, RFC 6693, section 2.1: delivery predictabilities, raised by encounters, aged with time,
 passed on by transitivity. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers
 its predictability is 1, and a node that meets one of them has met the channel. With one subscriber a channel, as for
-unicast messages, both are the same.
+unicast messages, both are the same. The ONE's ProphetRouter, which is older than the RFC, is a variant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field as setting
+from pydantic import model_validator
 
 from serai.core.rules import rule, step
 from serai.core.units import Seconds
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from serai.opportunistic.engine.state import Net
 
 SUBSCRIBED = 1.0  # the predictability of a channel at its subscriber
+EQUAL = 1e-9  # two that age alike and are as close as that differ by rounding only, now this way and now that
 
 
 class Settings(RouterSettings):
@@ -33,6 +35,17 @@ class Settings(RouterSettings):
     transitivity: float = setting(0.9, ge=0, le=1, description="Beta: how much of a neighbour's predictability counts.")
     aging: float = setting(0.999, gt=0, le=1, description="Gamma: what is left of a predictability after `aging_unit`.")
     aging_unit_s: Seconds = setting(30.0, gt=0, alias="aging_unit", description="The time unit of `aging`.")
+    variant: Literal["rfc", "the-one"] = setting(
+        "rfc",
+        description='That of the RFC; or as in The ONE (which needs seen = "live"): what neighbours know is added up,'
+        " known for nothing at any moment, and who is likeliest of all is served first.",
+    )
+
+    @model_validator(mode="after")
+    def _all_for_nothing(self) -> Settings:
+        if self.variant == "the-one" and self.seen != "live":
+            raise ValueError('variant = "the-one" has no lists at all, so it needs seen = "live"')
+        return self
 
 
 class Prophet(NamedTuple):
@@ -42,12 +55,15 @@ class Prophet(NamedTuple):
     transitivity: float
     aging: float
     aging_unit_s: float
+    as_the_one: bool
 
 
 def rules_of(settings: Settings) -> RouterRules:
-    """The settings as rules and kernels read them. Predictabilities are always exchanged, so there are always lists."""
-    own = Prophet(settings.encounter, settings.transitivity, settings.aging, settings.aging_unit_s)
-    return shared_rules(settings, lists=True)._replace(if_wanted=SUBSCRIBED, own=own)
+    """The settings as rules and kernels read them. In the RFC predictabilities are exchanged, so there are lists."""
+    as_the_one = settings.variant == "the-one"
+    own = Prophet(settings.encounter, settings.transitivity, settings.aging, settings.aging_unit_s, as_the_one)
+    rules = shared_rules(settings, lists=not as_the_one)
+    return rules._replace(if_wanted=SUBSCRIBED, best_of_links=as_the_one, own=own)
 
 
 @rule
@@ -70,9 +86,29 @@ def by_way_of(own: Prophet, predictability: float, of_neighbour: float, neighbou
 
 
 @rule
+def in_addition(own: Prophet, predictability: float, of_neighbour: float, neighbours: float) -> float:
+    """The same as The ONE has it, and the first papers on PRoPHET: each neighbour adds to what others gave."""
+    return predictability + (1.0 - predictability) * of_neighbour * neighbours * own.transitivity
+
+
+@rule
 def offers(own: Prophet, offer: Offer) -> bool:
     """Whether a bundle is offered: the neighbour wants it, or is more likely to meet who does (GRTR, 3.6)."""
-    return offer.wanted or offer.theirs > offer.mine
+    theirs = offer.theirs * (1.0 - EQUAL) if own.as_the_one else offer.theirs
+    return offer.wanted or theirs > offer.mine
+
+
+@rule
+def prefers(own: Prophet, one: Offer, other: Offer) -> int:
+    """In The ONE the bundle goes first that the neighbour is likeliest to deliver (GRTRMax); the RFC leaves it open."""
+    if not own.as_the_one:
+        return 0
+    return int(one.theirs > other.theirs) - int(one.theirs < other.theirs)
+
+
+def worth_of(own: Prophet) -> Callable[[Offer], tuple[float, ...]] | None:
+    """What sorts bundles in a router as an object, which knows the RFC's variant only: nothing."""
+    return lambda offer: ()
 
 
 # ---- lists, of the router object
@@ -86,6 +122,10 @@ class Predictabilities(Knowledge):
 
     def __init__(self, node: Hashable, own: Prophet, subscriptions: OwnSubscriptions) -> None:
         super().__init__(node, own, subscriptions)
+        if own.as_the_one:
+            raise ValueError(
+                'prophet, variant = "the-one": no router knows a neighbour\'s predictabilities for nothing'
+            )
         self.own = own
         self.of: dict[Destination, float] = {}
         self.aged_s = 0.0
@@ -123,12 +163,12 @@ class Predictabilities(Knowledge):
 
 
 # ---- lists, in the compiled loop. A list, and the memory of a node: predictabilities of all nodes, then of all
-# channels; at the end of memory, until when it was aged.
+# channels; at the end of memory, until when it was aged; and for another time what would be left of it then.
 
 
 def room_for(size: Size) -> Room:
     """How many numbers there are."""
-    return Room(in_list=size.nodes + size.channels, in_memory=size.nodes + size.channels + 1)
+    return Room(in_list=size.nodes + size.channels, in_memory=size.nodes + size.channels + 3)
 
 
 @step
@@ -175,14 +215,62 @@ def age(own: Prophet, net: Net, node: int) -> None:
         known[last] = now_s
 
 
+# ---- the same for nothing, as in The ONE: no lists, everybody knows at any moment what all around know
+
+
+@step
+def meets(own: Prophet, net: Net, link: int) -> bool:
+    """The sender has met the receiver, and adds what that one knows to what it knows."""
+    if not own.as_the_one:
+        return False
+    node, other, nodes = net.links[link].sender, net.links[link].receiver, len(net.nodes)
+    age(own, net, node)
+    age(own, net, other)
+    mine, theirs = net.memory[node], net.memory[other]
+    mine[other] = after_encounter(own, mine[other])
+    for e in range(nodes + len(net.wants)):
+        if e >= nodes and net.wants[e - nodes, other] > 0:
+            mine[e] = after_encounter(own, mine[e])
+        elif e != node and e != other:
+            mine[e] = in_addition(own, mine[e], mine[other], theirs[e])
+    return True
+
+
+@step
+def looks(own: Prophet, net: Net, link: int, channel: int) -> tuple[float, float]:
+    """How likely the receiver and the sender are at this moment to meet the channel."""
+    if not own.as_the_one:
+        return 0.0, 0.0
+    place = len(net.nodes) + channel
+    node, other = net.links[link].sender, net.links[link].receiver
+    return net.memory[other, place] * left_by_now(own, net, other), net.memory[node, place] * left_by_now(
+        own, net, node
+    )
+
+
+@step
+def left_by_now(own: Prophet, net: Net, node: int) -> float:
+    """What is left by now of the predictabilities that the node remembers; worked out once for each instant."""
+    known, now_s, last = net.memory[node], net.run[0].now_s, len(net.nodes) + len(net.wants)
+    if known[last] == now_s:
+        return 1.0
+    if known[last + 1] != now_s:
+        known[last + 1], known[last + 2] = now_s, aging_factor(own, now_s - known[last])
+    return float(known[last + 2])
+
+
 PROTOCOL = RoutingProtocol(
     title="PRoPHET",
     paper="Lindgren et al., RFC 6693",
     settings=Settings,
     rules_of=rules_of,
     offers=offers,
+    prefers=prefers,
+    worth_of=worth_of,
     knowledge=Predictabilities,
     room_for=room_for,
     writes=writes,
     learns=learns,
+    meets=meets,
+    looks=looks,
 )

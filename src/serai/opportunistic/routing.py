@@ -54,6 +54,18 @@ def keep_copies(own: Any, offer: Offer) -> tuple[int, int]:
     return 0, offer.copies
 
 
+@rule
+def change_nothing(own: Any, net: Any, link: int) -> bool:
+    """What a node makes of a neighbour whom it meets: nothing."""
+    return False
+
+
+@rule
+def know_nothing(own: Any, net: Any, link: int, channel: int) -> tuple[float, float]:
+    """What can be had for nothing about a channel: nothing."""
+    return 0.0, 0.0
+
+
 def worth_nothing(own: Any) -> Callable[[Offer], tuple[float, ...]] | None:
     """What sorts bundles before their age does, the lowest first: nothing. None: it is no order, see `prefers`."""
     return lambda offer: ()
@@ -88,6 +100,12 @@ class RoutingProtocol:
     room_for: Callable[[Size], Room] = room_for_channels
     writes: Callable[[Any, Net, int], int] = write_wanted
     learns: Callable[[Any, Net, int], None] = learn_wanted
+
+    # the same for nothing, where a simulation may do without lists; only the compiled loop asks
+    meets: Callable[[Any, Net, int], bool] = change_nothing
+    """The sender of a link meets its receiver; whether that changes what either is offered."""
+    looks: Callable[[Any, Net, int, int], tuple[float, float]] = know_nothing
+    """What `Offer.theirs` and `Offer.mine` are at this moment."""
 
     def __post_init__(self) -> None:
         if self.prefers is not prefer_none and self.worth_of is worth_nothing:

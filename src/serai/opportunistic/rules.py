@@ -72,6 +72,7 @@ class RouterRules(NamedTuple):
     copies: int = 0  # that a bundle starts with; 0: copies are not counted
     if_wanted: float = 1.0  # what `Offer.theirs` is for a channel that the neighbour has subscribed to
     if_unknown: float = 0.0  # what `Offer.theirs` and `Offer.mine` are for a channel of which nothing is known
+    best_of_links: bool = False  # one thing at a time: the best for all neighbours goes first, not that for the first
     own: Any = None  # the protocol's own numbers; in the compiled loop, those of all protocols in a tuple
     protocol: int = 0  # for the compiled loop: its place in the registry
 
@@ -113,6 +114,12 @@ class Offer(NamedTuple):
 def is_expired(now_s: float, expires_s: float) -> bool:
     """Whether a bundle's lifetime is over: it is gone at that very instant."""
     return now_s >= expires_s
+
+
+@rule
+def has_unit_left(now_s: float, expires_s: float, unit_s: float) -> bool:
+    """Whether a whole unit of a bundle's lifetime is left: with lifetimes in whole units, nothing less counts."""
+    return expires_s - now_s >= unit_s
 
 
 @rule
@@ -194,8 +201,8 @@ def bloom_bit(salt: int, bundle: int, which: int, size: int) -> int:
 
 # ---- stores
 
-REFUSE, EVICT_OLDEST, EVICT_SOONEST = range(3)
-WHEN_FULL = ("refuse", "oldest", "soonest")
+REFUSE, EVICT_OLDEST, EVICT_SOONEST, EVICT_FIRST_IN = range(4)
+WHEN_FULL = ("refuse", "oldest", "soonest", "first-in")
 
 
 @rule

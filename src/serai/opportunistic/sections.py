@@ -146,9 +146,10 @@ class NodeSection(Section):
     store_bytes: Bytes = Field(
         20_000_000, ge=0, le=1 << 60, alias="store", description="How much a node can hold, its own bundles included."
     )
-    when_full: Literal["refuse", "oldest", "soonest"] = Field(
+    when_full: Literal["refuse", "oldest", "soonest", "first-in"] = Field(
         "oldest",
-        description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest.",
+        description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest, or"
+        " those that it took in first; these it may take again (as in The ONE).",
     )
     keep_own: int = Field(
         0,
@@ -212,6 +213,14 @@ class BundleSection(Section):
         "log-uniform", description="Sizes between the two: as many from 1 to 2 kB as from 10 to 20 kB, or all alike."
     )
     lifetime_s: Seconds = Field(3600.0, gt=0, alias="lifetime", description="A bundle older than this is dropped.")
+    lifetime_unit_s: Seconds = Field(
+        0.0,
+        ge=0,
+        alias="lifetime_unit",
+        description='Lifetimes end to the instant (0), or count in whole units of this (The ONE: "1 min"; needs step):'
+        " with less than one left a bundle goes to subscribers only, and a node looks once in that time, when it is not"
+        " sending, what it has to drop.",
+    )
     file: FilePath = Field(
         None,
         description="What is published, by whom and when, instead of drawing it: a report of The ONE on created"
@@ -309,6 +318,8 @@ class OpportunisticScenario(Scenario):
         """Constraints between sections that are violated."""
         yield from self._trace_violations()
         yield from self._content_violations()
+        if self.bundles.lifetime_unit_s > 0 and self.step_s == 0:
+            yield Violation(("bundles.lifetime_unit", "step"), 'only used with ticks; write step = "1 s"')
         quiet_s, duration_s = self.bundles.quiet_s, self.duration_s
         if quiet_s >= duration_s:
             problem = f"quiet ({quiet_s:g} s) is as long as the run ({duration_s:g} s): nothing would be published"

@@ -100,6 +100,7 @@ def medium_of(scenario: OpportunisticScenario, seed: int, full_log: bool) -> Med
         when_full=WHEN_FULL.index(scenario.nodes.when_full),
         single=scenario.radio.single,
         step_s=scenario.step_s,
+        lifetime_unit_s=scenario.bundles.lifetime_unit_s,
         key=order_key(seed),
         full_log=full_log,
         keep_own=scenario.nodes.keep_own,

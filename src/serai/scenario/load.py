@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,14 @@ from serai.scenario.section import DEFAULT_PROTOCOL, Scenario, switch_protocol
 from serai.scenario.wording import dotted, value_at
 
 Overrides = Sequence[str] | Mapping[str, Any]
+
+
+def with_overrides(first: Mapping[str, Any], overrides: Overrides) -> Overrides:
+    """Settings, then changes that win over them, written as the changes are."""
+    if isinstance(overrides, Mapping):
+        return {**first, **overrides}
+    later = [overrides] if isinstance(overrides, str) else overrides
+    return [*(f"{key}={json.dumps(value)}" for key, value in first.items()), *later]
 
 
 def builtin_names() -> list[str]:

@@ -54,7 +54,9 @@ class Network:
         """`node_of(number, carries)` makes a node."""
         self.world, self.medium = world, medium
         self.nodes = [node_of(node, bool(world.carries[node])) for node in range(world.nodes)]
-        self.has_lists = settings["seen"] != "live" or settings["name"] in ("dpsp", "prophet")
+        self.all_links = settings.get("variant") == "the-one"  # the best for all neighbours goes first
+        always = settings["name"] in ("dpsp", "prophet") and not self.all_links
+        self.has_lists = settings["seen"] != "live" or always
         self.wanted_first = settings["wanted_first"]
         self.links: list[Link] = []
         self.result = Result()
@@ -229,6 +231,8 @@ class Network:
                 for link in own:
                     if link.message is not None and link.end_s <= now_s:
                         self.finish(link, now_s)
+                for bundle in self.nodes[node].drop_old(now_s) if self.medium.lifetime_unit_s else []:
+                    self.drop(now_s, bundle.number, node, "expired")
             if self.medium.single:
                 self.do_one_thing(own, now_s)
                 continue
@@ -243,7 +247,7 @@ class Network:
         wanted = self.wanted_first
         tries = [(link, "list") for link in own]
         tries += [(link, "wanted") for link in own] * wanted + [(link, "wanted") for link in theirs] * wanted
-        tries += [(link, "any") for link in own]
+        tries += [(link, "any") for link in (self.likeliest_first(own, now_s) if self.all_links else own)]
         for link, what in tries:
             if self.is_busy(link.sender) or self.is_busy(link.receiver):
                 continue
@@ -255,6 +259,19 @@ class Network:
             self.begin(link, message, now_s)
             if message is not None:
                 return
+
+    def likeliest_first(self, own: list[Link], now_s: float) -> list[Link]:
+        """The links by how likely their receivers are to deliver what would go to them (PRoPHET of The ONE)."""
+        able = [link for link in own if not self.is_busy(link.sender) and not self.is_busy(link.receiver)]
+        best = {link.receiver: self.nodes[link.sender].best(link.receiver, now_s) for link in able}
+        some = [link for link in able if best[link.receiver] is not None]
+        worth = {}
+        for link in some:
+            node, copy = self.nodes[link.sender], best[link.receiver]
+            contact = node.contacts[link.receiver]
+            first = self.wanted_first and node.protocol.is_wanted(contact, copy)
+            worth[link.receiver] = (not first, -node.protocol.chances(contact, copy)[0])
+        return sorted(some, key=lambda link: worth[link.receiver])
 
     def is_busy(self, node: int) -> bool:
         return any(link.message is not None and node in (link.sender, link.receiver) for link in self.links)

@@ -21,6 +21,7 @@ class Node:
         self.store: dict[int, Copy] = {}
         self.seen: dict[int, Bundle] = {}
         self.delivered: set[int] = set()
+        self.looked_s = 0.0  # when it last looked for bundles with too little of their lifetime left
         self.contacts: dict[int, Contact] = {}
         self.taken_by: dict[int, set[int]] = {}  # own bundles, and the neighbours that took them
         self.subscribed: dict[int, tuple[int, float]] = {}  # by id: the channel, and since when
@@ -57,7 +58,7 @@ class Node:
         if fits:
             self.seen[bundle.number] = bundle
             self.taken_by[bundle.number] = set()
-            self.store[bundle.number] = Copy(bundle, 0, self.protocol.copies)
+            self.store[bundle.number] = Copy(bundle, 0, self.protocol.copies, now_s)
         return fits, evicted
 
     def wants(self, bundle: Bundle) -> bool:
@@ -66,7 +67,8 @@ class Node:
     # ---- the store
 
     def make_room(self, bundle: Bundle) -> tuple[bool, list[Bundle]]:
-        """Whether the bundle fits, and who had to leave: nobody (0), the oldest (1), or who expires soonest (2)."""
+        """Whether the bundle fits, and who had to leave: nobody (0), the oldest (1), who expires soonest (2), or who
+        came first (3)."""
         evicted: list[Bundle] = []
         if bundle.size_bytes > self.medium.capacity_bytes:
             return False, evicted
@@ -79,11 +81,29 @@ class Node:
             may_go = [b for b in may_go if b.source != self.number or len(self.taken_by[b.number]) >= keep_own]
             if self.medium.when_full == 0 or not may_go:
                 return False, evicted
-            by_age = self.medium.when_full == 1
-            victim = min(may_go, key=lambda b: (0.0 if by_age else b.expires_s, b.number))
+            rank = {1: lambda b: 0.0, 2: lambda b: b.expires_s, 3: lambda b: self.store[b.number].came_s}
+            victim = min(may_go, key=lambda b: (rank[self.medium.when_full](b), b.number))
             del self.store[victim.number]
             evicted.append(victim)
+            if self.medium.when_full == 3 and victim.number not in self.delivered:
+                self.forget(victim)
         return True, evicted
+
+    def forget(self, bundle: Bundle) -> None:
+        """It may come again; whoever may ask at any moment offers it again, the others in the next contact."""
+        del self.seen[bundle.number]
+        if self.settings["seen"] == "live":
+            for contact in self.contacts.values():
+                contact.peer.contacts[self.number].passed.discard(bundle.number)
+
+    def drop_old(self, now_s: float) -> list[Bundle]:
+        """Once in a unit of lifetime, but not while sending: what has less than a unit left."""
+        unit_s = self.medium.lifetime_unit_s
+        if not unit_s or now_s - self.looked_s < unit_s or any(self.under_way()):
+            return []
+        self.looked_s = now_s
+        old = [number for number in sorted(self.store) if self.store[number].bundle.expires_s - now_s < unit_s]
+        return [self.store.pop(number).bundle for number in old]
 
     def under_way(self) -> list[BundleMessage | ListMessage | None]:
         return [contact.sending for contact in self.contacts.values()]
@@ -98,6 +118,7 @@ class Node:
 
     def contact_up(self, peer: int, now_s: float, rate_bps: float, carries: bool, live: Any) -> None:
         self.contacts[peer] = Contact(live, carries, now_s)
+        self.protocol.meet_live(live, now_s)
 
     def contact_down(self, peer: int) -> None:
         del self.contacts[peer]
@@ -139,8 +160,20 @@ class Node:
     # ---- bundles
 
     def next_bundle(self, peer: int, now_s: float, wanted_only: bool = False) -> BundleMessage | None:
+        """Begin to send the best of the queue."""
+        best = self.best(peer, now_s, wanted_only)
+        if best is None:
+            return None
+        contact = self.contacts[peer]
+        given, kept = self.protocol.split(contact, best)
+        contact.sending = BundleMessage(best.bundle, best.hops, given, best.copies - kept)
+        best.copies = kept
+        return contact.sending
+
+    def best(self, peer: int, now_s: float, wanted_only: bool = False) -> Copy | None:
         """The best of the queue. Votes may go in circles, so: in order of creation, who beats the best so far is it."""
         contact = self.contacts[peer]
+        contact.now_s = now_s
         if self.sends_lists and not contact.lists:
             return None
         queue = [self.store[number] for number in sorted(self.store)]
@@ -153,10 +186,7 @@ class Node:
         for copy in queue[1:]:
             if self.beats(copy, best, contact, of_link(self.medium.key, now_s, self.number, peer)):
                 best = copy
-        given, kept = self.protocol.split(contact, best)
-        contact.sending = BundleMessage(best.bundle, best.hops, given, best.copies - kept)
-        best.copies = kept
-        return contact.sending
+        return best
 
     def may_go(self, contact: Contact, copy: Copy, now_s: float) -> bool:
         """Whether a bundle is in the queue for a neighbour."""
@@ -168,6 +198,9 @@ class Node:
         if any(bundle.created_s <= told.made_s and bundle.number in told.seen for told in contact.lists):
             return False
         if self.leaves_out_seen and chosen["seen"] == "live" and bundle.number in contact.peer.seen:
+            return False
+        left_s = bundle.expires_s - now_s
+        if not self.protocol.is_wanted(contact, copy) and left_s < self.medium.lifetime_unit_s:
             return False
         if chosen["skip_late"] and now_s + bundle.size_bytes * 8 / self.medium.rate_bps >= bundle.expires_s:
             return False
@@ -212,7 +245,7 @@ class Node:
         wanted = self.wants(bundle)
         stays, evicted = (False, []) if wanted and self.settings["consume"] else self.make_room(bundle)
         if stays:
-            self.store[bundle.number] = Copy(bundle, message.hops + 1, message.copies)
+            self.store[bundle.number] = Copy(bundle, message.hops + 1, message.copies, now_s)
         if not stays and not wanted:
             return Received("refused", evicted=tuple(evicted))
         self.seen[bundle.number] = bundle

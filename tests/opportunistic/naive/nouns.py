@@ -38,6 +38,7 @@ class Copy:
     bundle: Bundle
     hops: int
     copies: int
+    came_s: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class Contact:
     passed: set[int] = field(default_factory=set)  # bundles that went either way
     view: Any = None  # what the protocol made of the last list
     sending: BundleMessage | ListMessage | None = None
+    now_s: float = 0.0  # when the node last looked what to send
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ class Flooding:
         """What is noted of a neighbour's list."""
         return told
 
+    def meet_live(self, peer: Any, now_s: float) -> None:
+        """A contact begins, with somebody who tells everything for nothing."""
+
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
         """Whether the neighbour wants the bundle, as far as the node knows."""
         if self.settings["seen"] == "live":
@@ -58,9 +61,9 @@ class FirstContact(Flooding):
         return copy.copies == 1 or self.is_wanted(contact, copy)
 
     def split(self, contact: Contact, copy: Copy) -> tuple[int, int]:
-        if self.is_wanted(contact, copy):
+        if self.is_wanted(contact, copy) and self.settings["at_subscriber"] == "goes-on":
             return 0, copy.copies
-        return 1, 0
+        return copy.copies, 0
 
 
 class Spray(Flooding):
@@ -81,12 +84,15 @@ class Spray(Flooding):
 
 
 class Prophet(Flooding):
-    """RFC 6693, 2.1.2. Destinations are nodes and channels; a subscriber of a channel is the channel."""
+    """RFC 6693, 2.1.2. Destinations are nodes and channels; a subscriber of a channel is the channel.
 
-    always_lists = True
+    As The ONE has it: no lists, everybody sees what the neighbour knows at any moment; P_AC = P_AC_old + (1 - P_AC_old)
+    * P_AB * P_BC * beta when a contact begins, first at one end, then at the other.
+    """
 
     def __init__(self, node: Any, settings: dict[str, Any]) -> None:
         super().__init__(node, settings)
+        self.always_lists = settings["variant"] == "rfc"
         self.chance: dict[tuple[str, int], float] = {}
         self.aged_s = 0.0
 
@@ -123,15 +129,52 @@ class Prophet(Flooding):
             self.chance[destination] = max(self.chance.get(destination, 0.0), by_way_of_peer)
         return told, dict(self.chance)
 
+    def meet_live(self, peer: Any, now_s: float) -> None:
+        if self.always_lists:
+            return
+        self.age(now_s)
+        peer.protocol.age(now_s)
+        self.meet(("node", peer.number))
+        met = {("channel", channel) for channel, _ in peer.subscribed.values()}
+        for destination in met:
+            self.meet(destination)
+        for destination, chance in peer.protocol.chance.items():
+            if destination not in met and destination != ("node", self.node.number):
+                before = self.chance.get(destination, 0.0)
+                more = (1.0 - before) * self.chance["node", peer.number] * chance * self.settings["transitivity"]
+                self.chance[destination] = before + more
+
+    def chances(self, contact: Contact, copy: Copy) -> tuple[float, float]:
+        """The neighbour's, and one's own, of meeting the channel."""
+        channel = ("channel", copy.bundle.channel)
+        if self.always_lists:
+            theirs, mine = contact.view
+            return theirs.get(channel, 0.0), mine.get(channel, 0.0)
+        both = (contact.peer.protocol, self)
+        return both[0].chance_at(channel, contact.now_s), both[1].chance_at(channel, contact.now_s)
+
+    def chance_at(self, destination: tuple[str, int], now_s: float) -> float:
+        """What is left of a chance by now."""
+        units = (now_s - self.aged_s) / self.settings["aging_unit_s"]
+        return float(self.chance.get(destination, 0.0) * self.settings["aging"] ** units)
+
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
-        theirs, _ = contact.view
-        return bool(theirs.get(("channel", copy.bundle.channel)) == 1.0)
+        if not self.always_lists:
+            return bool(contact.peer.wants(copy.bundle))
+        return bool(self.chances(contact, copy)[0] == 1.0)
 
     def offers(self, contact: Contact, copy: Copy) -> bool:
         """GRTR: to whom has the better chance, and to subscribers."""
-        theirs, mine = contact.view
-        channel = ("channel", copy.bundle.channel)
-        return self.is_wanted(contact, copy) or theirs.get(channel, 0.0) > mine.get(channel, 0.0)
+        theirs, mine = self.chances(contact, copy)
+        least = mine if self.always_lists else mine / (1.0 - 1e-9)
+        return self.is_wanted(contact, copy) or theirs > least
+
+    def prefers(self, contact: Contact, one: Copy, other: Copy) -> int:
+        """GRTRMax, in The ONE: who is likeliest goes first."""
+        if self.always_lists:
+            return 0
+        chance, other_chance = (self.chances(contact, copy)[0] for copy in (one, other))
+        return (chance > other_chance) - (chance < other_chance)
 
 
 class Dpsp(Flooding):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from serai.core.energy import distance, transmit_pj
 from serai.core.jit import kernel
+from serai.core.progress import measured_by
 from serai.field.engine.ledger import first_place
 from serai.field.engine.state import (
     BITS,
@@ -304,10 +305,12 @@ def hop_costs(
 
 def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
     """Run a protocol's slots to the end (or to the first death), growing the pools whenever it asks for room."""
-    reached = advance(field, 0)
-    while not field.tally[0].over:
-        field = grow(field)
-        reached = advance(field, reached)
+    clock, slots = field.clock, max(field.limits.slots, 1)
+    with measured_by(lambda: float(clock[0].slot / slots)):
+        reached = advance(field, 0)
+        while not field.tally[0].over:
+            field = grow(field)
+            reached = advance(field, reached)
     return field
 
 

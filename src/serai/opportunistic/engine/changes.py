@@ -1,8 +1,9 @@
 """What happens to contacts, bundles and subscriptions at an instant: they begin, and they are over."""
 
 from serai.core.rules import step
+from serai.opportunistic.engine.answers import meets
 from serai.opportunistic.engine.forwarding import make_room
-from serai.opportunistic.engine.links import close_link, open_pair
+from serai.opportunistic.engine.links import close_link, look_again, open_pair
 from serai.opportunistic.engine.state import BITS, BROKEN, EXPIRED, FULL, NONE, Net
 from serai.opportunistic.engine.stores import (
     bit_of,
@@ -44,7 +45,7 @@ def end_contacts(net: Net, rules: RouterRules) -> None:
 
 
 @step
-def begin_contacts(net: Net) -> None:
+def begin_contacts(net: Net, rules: RouterRules) -> None:
     """Contacts that begin now: nobody knows anything of the other yet."""
     run = net.run[0]
     while run.up < len(net.contacts) and net.contacts[run.up].up_s <= net.run[0].now_s:
@@ -54,6 +55,10 @@ def begin_contacts(net: Net) -> None:
             for word in range(first_word(net), end_word(net)):
                 net.link_words[link, word].known = 0
             stir(net, net.links[link].sender)
+            if not rules.lists and meets(rules, net, link):
+                look_again(net, net.links[link].sender)
+                net.nodes[net.links[link].sender].gained += 1
+                stir_neighbours(net, net.links[link].sender)
 
 
 @step
@@ -102,6 +107,7 @@ def change_subscriptions(net: Net, rules: RouterRules) -> None:
             if noticed:
                 announce(net, rules, node)
             if not rules.lists:  # the neighbours know at once
+                look_again(net, node)
                 stir(net, node)
                 stir_neighbours(net, node)
     while run.ended < len(net.subscriptions) and net.subscriptions[net.subscriptions[run.ended].by_end].to_s <= now_s:
@@ -157,7 +163,7 @@ def give_births(net: Net, rules: RouterRules) -> None:
             blank_word(net, bundle // BITS)
         source, word, bit = net.bundles[bundle].source, bundle // BITS, bit_of(bundle)
         is_late = is_expired(now_s, net.bundles[bundle].expires_s)
-        if is_late or not make_room(net, source, net.bundles[bundle].size_bytes):
+        if is_late or not make_room(net, rules, source, net.bundles[bundle].size_bytes):
             note_drop(net, source, bundle, EXPIRED if is_late else FULL, False)
             skip_expired(net)
             continue

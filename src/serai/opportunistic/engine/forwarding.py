@@ -1,7 +1,8 @@
 """Which bundle goes to a neighbour next, and what becomes of one that arrives: DPSP's core operation, steps 2 to 5."""
 
 from serai.core.rules import step
-from serai.opportunistic.engine.answers import offers, prefers, splits
+from serai.opportunistic.engine.answers import looks, offers, prefers, splits
+from serai.opportunistic.engine.links import look_again, note_nothing
 from serai.opportunistic.engine.state import BITS, DUPLICATE, EVICTED, LATE, NONE, REFUSED, RELAYED, Net
 from serai.opportunistic.engine.stores import (
     bit_of,
@@ -14,12 +15,15 @@ from serai.opportunistic.engine.stores import (
     remove,
     take_out,
 )
+from serai.opportunistic.engine.waiting import stir_neighbours
 from serai.opportunistic.rules import (
+    EVICT_FIRST_IN,
     EVICT_OLDEST,
     LIVE,
     REFUSE,
     Offer,
     RouterRules,
+    has_unit_left,
     is_expired,
     leaves_before,
     link_key,
@@ -54,16 +58,20 @@ def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
             if (wanted_only and not offer.wanted) or not is_offered(net, rules, link, bundle, offer):
                 continue
             rank = tie_rank(rules.order, key, bundle)
-            if best != NONE:
-                if rules.wanted_first and offer.wanted != best_offer.wanted:
-                    if best_offer.wanted:
-                        continue
-                else:
-                    says = prefers(rules, offer, best_offer)
-                    if says < 0 or (says == 0 and rank >= best_rank):
-                        continue
-            best, best_offer, best_rank = bundle, offer, rank
+            if best == NONE or goes_before(rules, offer, best_offer, rank < best_rank):
+                best, best_offer, best_rank = bundle, offer, rank
+    if best == NONE and not wanted_only:
+        note_nothing(net, link)
     return best
+
+
+@step
+def goes_before(rules: RouterRules, offer: Offer, best: Offer, if_equal: bool) -> bool:
+    """Whether a bundle goes before the best so far."""
+    if rules.wanted_first and offer.wanted != best.wanted:
+        return offer.wanted
+    says = prefers(rules, offer, best)
+    return bool(says > 0 or (says == 0 and if_equal))
 
 
 @step
@@ -73,7 +81,8 @@ def offer_of(net: Net, rules: RouterRules, link: int, bundle: int) -> Offer:
     copies = net.copies[net.links[link].sender, bundle] if rules.copies > 0 else 0
     if not rules.lists:
         wanted = net.wants[channel, net.links[link].receiver] > 0
-        return Offer(wanted, copies, rules.if_unknown, rules.if_unknown, 0.0, created_s)
+        theirs, mine = looks(rules, net, link, channel)
+        return Offer(wanted, copies, theirs, mine, 0.0, created_s)
     view = net.views[link, channel]
     return Offer(view.theirs == rules.if_wanted, copies, view.theirs, view.mine, view.popularity, created_s)
 
@@ -83,9 +92,12 @@ def is_offered(net: Net, rules: RouterRules, link: int, bundle: int, offer: Offe
     """Whether the sender offers the bundle at all."""
     if not offer.wanted and not net.nodes[net.links[link].receiver].carries:
         return False
+    unit_s, expires_s = net.medium.lifetime_unit_s, net.bundles[bundle].expires_s
+    if unit_s > 0 and not offer.wanted and not has_unit_left(net.run[0].now_s, expires_s, unit_s):
+        return False
     if rules.skip_late:
         ends_s = net.run[0].now_s + transfer_s(net.bundles[bundle].size_bytes, net.medium.rate_bps)
-        if is_expired(ends_s, net.bundles[bundle].expires_s):
+        if is_expired(ends_s, expires_s):
             return False
     return bool(offers(rules, offer))
 
@@ -109,7 +121,7 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
     else:
         wanted = net.wants[net.bundles[bundle].channel, receiver] > 0
         keeps = not (wanted and rules.consume)
-        stays = keeps and make_room(net, receiver, net.bundles[bundle].size_bytes)
+        stays = keeps and make_room(net, rules, receiver, net.bundles[bundle].size_bytes)
         if wanted or stays:
             net.words[receiver, word].seen |= bit
             net.nodes[receiver].missing -= wanted
@@ -148,10 +160,11 @@ def return_copies(net: Net, link: int) -> None:
     at = net.links[link]
     if at.reserved > 0:
         net.copies[at.sender, at.carries] += at.reserved
+        net.nodes[at.sender].gained += 1
 
 
 @step
-def make_room(net: Net, node: int, size_bytes: int) -> bool:
+def make_room(net: Net, rules: RouterRules, node: int, size_bytes: int) -> bool:
     """Whether a bundle of this size fits into the store, after others have left if need be."""
     capacity = net.medium.capacity_bytes
     if size_bytes > capacity:
@@ -161,7 +174,27 @@ def make_room(net: Net, node: int, size_bytes: int) -> bool:
         if victim == NONE:
             return False
         take_out(net, node, victim, EVICTED)
+        if net.medium.when_full == EVICT_FIRST_IN:
+            forget(net, rules, node, victim)
     return True
+
+
+@step
+def forget(net: Net, rules: RouterRules, node: int, bundle: int) -> None:
+    """The node may take the bundle again, unless it was delivered there; neighbours who may ask see that at once."""
+    at, bit = net.words[node, bundle // BITS], bit_of(bundle)
+    if at.given & bit:
+        return
+    at.seen &= ~bit
+    if at.wanted & bit:
+        net.nodes[node].missing += 1
+    if rules.seen == LIVE:
+        link = net.nodes[node].first
+        while link != NONE:
+            net.link_words[link ^ 1, bundle // BITS].known &= ~bit
+            link = net.links[link].next
+        look_again(net, node)
+        stir_neighbours(net, node)
 
 
 @step
@@ -175,13 +208,19 @@ def first_to_leave(net: Net, node: int) -> int:
             bits &= bits - 1
             if is_being_sent(net, node, bundle) or is_kept(net, node, bundle):
                 continue
-            if victim == NONE or leaves_before(
-                net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[victim].expires_s
-            ):
+            if victim == NONE or leaves_first(net, node, bundle, victim):
                 victim = bundle
                 if net.medium.when_full == EVICT_OLDEST:
                     return victim
     return victim
+
+
+@step
+def leaves_first(net: Net, node: int, bundle: int, older: int) -> bool:
+    """Whether a bundle leaves a full store before an older one."""
+    if net.medium.when_full == EVICT_FIRST_IN:
+        return bool(net.came_s[node, bundle] < net.came_s[node, older])
+    return leaves_before(net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[older].expires_s)
 
 
 @step

@@ -15,7 +15,7 @@ def open_pair(net: Net, contact: int) -> int:
     for side in range(2):
         fresh = net.links[link + side]
         fresh.sender, fresh.receiver = (one, other) if side == 0 else (other, one)
-        fresh.carries, fresh.heap, fresh.lists = NONE, NONE, 0
+        fresh.carries, fresh.heap, fresh.lists, fresh.nothing = NONE, NONE, 0, NONE
         fresh.due_s = net.run[0].now_s
         append(net, link + side)
     return int(link)
@@ -46,6 +46,30 @@ def close_link(net: Net, link: int) -> None:
     else:
         net.links[gone.next].previous = gone.previous
     schedule(net, link, IDLE)
+
+
+# ---- links on which there is nothing to offer, until the sender gains something or learns something
+
+
+@step
+def has_nothing(net: Net, link: int) -> bool:
+    """Whether it is known that there is nothing to offer on the link."""
+    return bool(net.links[link].nothing == net.nodes[net.links[link].sender].gained)
+
+
+@step
+def note_nothing(net: Net, link: int) -> None:
+    """There is nothing to offer on the link."""
+    net.links[link].nothing = net.nodes[net.links[link].sender].gained
+
+
+@step
+def look_again(net: Net, node: int) -> None:
+    """What the node would take has changed: whoever is in contact with it must look again."""
+    link = net.nodes[node].first
+    while link != NONE:
+        net.links[link ^ 1].nothing = NONE
+        link = net.links[link].next
 
 
 # ---- the heap

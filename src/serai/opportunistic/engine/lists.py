@@ -2,7 +2,7 @@
 
 from serai.core.rules import rule, step
 from serai.opportunistic.engine.answers import learns, writes
-from serai.opportunistic.engine.state import Net
+from serai.opportunistic.engine.state import NONE, Net
 from serai.opportunistic.engine.stores import bit_of, bundle_at, end_word, first_word
 from serai.opportunistic.rules import (
     BLOOM,
@@ -69,3 +69,4 @@ def learn(net: Net, rules: RouterRules, link: int) -> None:
         net.link_words[link ^ 1, word].known |= net.link_words[link, word].told
     learns(rules, net, link)
     net.links[link ^ 1].lists += 1
+    net.links[link ^ 1].nothing = NONE

@@ -52,7 +52,7 @@ def advance(net: Net, rules: RouterRules) -> bool:
         change_subscriptions(net, rules)
         give_births(net, rules)
         if not birth_only:
-            begin_contacts(net)
+            begin_contacts(net, rules)
         if ticks:
             stir_all(net)
         take_turns(net, rules)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.core.progress import measured_by
 from serai.opportunistic.engine.state import (
     BITS,
     BUNDLE,
@@ -28,7 +29,7 @@ from serai.opportunistic.engine.state import (
     Records,
 )
 from serai.opportunistic.routing import Room, Size
-from serai.opportunistic.rules import BLOOM, RouterRules, bloom_size
+from serai.opportunistic.rules import BLOOM, EVICT_FIRST_IN, RouterRules, bloom_size
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts, in_order
 
@@ -60,6 +61,7 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         alive=np.zeros(words, np.int64),
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
+        came_s=np.zeros((nodes, count) if medium.when_full == EVICT_FIRST_IN else (0, 0)),
         copies=np.zeros((nodes, count) if rules.copies > 0 else (0, 0), np.int16),
         link_words=records((links, words), LINK_WORD),
         row=np.zeros((listed, room.in_list)),
@@ -147,11 +149,13 @@ def most_deliveries(bundles: Bundles, subscriptions: Subscriptions, channels: in
 
 def drive(net: Net, advance: Callable[[Net], bool]) -> Net:
     """Let `advance` run to the end; whenever it stops short of room in the logs, they are grown."""
-    while not advance(net):
-        net = net._replace(
-            transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
-            drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
-        )
+    run, duration_s = net.run, max(net.medium.duration_s, 1e-9)
+    with measured_by(lambda: float(min(run[0].now_s / duration_s, 1.0))):
+        while not advance(net):
+            net = net._replace(
+                transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
+                drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
+            )
     return net
 
 

@@ -36,6 +36,7 @@ LINK = np.dtype(
         ("previous", "i4"), ("next", "i4"),  # among the links of its sender, in the order in which contacts began
         ("lists", "i4"),  # lists received from the other side in this contact
         ("gives", "i4"), ("reserved", "i4"),  # copies that go with a bundle, and what of them the sender misses
+        ("nothing", "i4"),  # what the sender had gained when there was nothing to offer; nothing has changed since
         ("listed", "i4"),  # how many numbers of its row were written, if a protocol does not write all
     ],
     align=True,
@@ -44,7 +45,9 @@ LINK = np.dtype(
 NODE = np.dtype(
     [
         ("stored_byte_s", "f8"), ("since_s", "f8"),  # integral of the store, and until when it was worked out
+        ("looked_s", "f8"),  # when it last looked for bundles that have too little of their lifetime left
         ("used_bytes", "i8"), ("peak_bytes", "i8"),
+        ("gained", "i4"),  # how often there came to be more that it might offer
         ("first", "i4"), ("last", "i4"),  # its links
         ("busy", "i4"),  # transfers it takes part in
         ("missing", "i4"),  # bundles alive that it wants and has not seen
@@ -148,6 +151,7 @@ class Medium(NamedTuple):
     when_full: int = 1  # serai.opportunistic.rules.WHEN_FULL
     single: bool = False  # a node takes part in one transfer at a time; else each direction of a contact is a link
     step_s: float = 0.0  # above 0: things happen at ticks only
+    lifetime_unit_s: float = 0.0  # above 0, with ticks: lifetimes count in whole units of this
     key: int = 0  # what random orders are drawn from
     full_log: bool = False
     keep_own: int = 0  # a source does not drop its bundle for others before so many neighbours have taken it
@@ -169,6 +173,7 @@ class Net(NamedTuple):
     alive: NDArray[np.int64]  # [W]: born and not expired
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
+    came_s: NDArray[np.float64]  # [N, B], when a copy came into the store, where that decides who leaves it
     copies: NDArray[np.int16]  # [N, B], where copies are counted
     link_words: Records  # [L, W]
     row: NDArray[np.float64]  # [L, ...]: the list that a link carries, as its protocol lays it out

@@ -2,6 +2,7 @@
 
 from serai.core.rules import lowest_bit, step
 from serai.opportunistic.engine.state import BITS, RELAYED, UNFINISHED, Net
+from serai.opportunistic.rules import EVICT_FIRST_IN
 
 
 @step
@@ -43,6 +44,9 @@ def use_bytes(net: Net, node: int, change: int) -> None:
 def put(net: Net, node: int, bundle: int) -> None:
     """Store a bundle for which there is room."""
     net.words[node, bundle // BITS].store |= bit_of(bundle)
+    net.nodes[node].gained += 1
+    if net.medium.when_full == EVICT_FIRST_IN:
+        net.came_s[node, bundle] = net.run[0].now_s
     use_bytes(net, node, net.bundles[bundle].size_bytes)
 
 

@@ -9,12 +9,19 @@ from serai.opportunistic.engine.state import NONE, Net
 def stir(net: Net, node: int) -> None:
     """Put a node in line for a turn at this instant."""
     who = net.nodes[node]
-    if who.stirred or who.first == NONE:
+    if who.stirred or (who.first == NONE and not is_time_to_look(net, node)):
         return
     who.stirred = 1
     run = net.run[0]
     net.line[run.line] = (key_in_slot(net.run[0].key, node) << 31) | int(node)
     run.line += 1
+
+
+@step
+def is_time_to_look(net: Net, node: int) -> bool:
+    """Whether the node should look for bundles that have too little of their lifetime left."""
+    unit_s = net.medium.lifetime_unit_s
+    return bool(unit_s > 0 and net.run[0].now_s - net.nodes[node].looked_s >= unit_s)
 
 
 @step
@@ -28,7 +35,7 @@ def stir_neighbours(net: Net, node: int) -> None:
 
 @step
 def stir_all(net: Net) -> None:
-    """Put everybody who is in contact with somebody in line."""
+    """Put everybody in line who is in contact with somebody, or should look after its store."""
     for node in range(len(net.nodes)):
         stir(net, node)
 

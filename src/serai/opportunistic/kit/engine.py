@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from serai.core.errors import BadInput
 from serai.core.order import key_in_slot
 from serai.opportunistic.engine.setup import contacts_that_count, order_of
 from serai.opportunistic.engine.state import Medium, Outcome
@@ -18,7 +19,7 @@ from serai.opportunistic.kit.choosing import keys_in_slot, mixed
 from serai.opportunistic.kit.exchange import Exchange
 from serai.opportunistic.kit.nodes import IDLE, Link, Node
 from serai.opportunistic.kit.router import Copy, Peer, Router
-from serai.opportunistic.rules import RouterRules, instant_key, is_expired
+from serai.opportunistic.rules import EVICT_FIRST_IN, RouterRules, instant_key, is_expired
 from serai.opportunistic.world import ContactWorld, check
 
 
@@ -27,6 +28,9 @@ class Network(Exchange):
 
     def __init__(self, world: ContactWorld, medium: Medium, router: type[Router], settings: Any, rules: RouterRules):
         check(world)
+        if medium.when_full == EVICT_FIRST_IN or medium.lifetime_unit_s > 0:
+            keys = 'nodes.when_full = "first-in" and bundles.lifetime_unit'
+            raise BadInput(f"{keys}: for comparisons with The ONE, not for protocols of one's own; leave them out")
         super().__init__(world, medium, router, settings, rules)
         self.mixed_numbers = mixed(np.arange(1, world.nodes + 1, dtype=np.uint64))
         self.asking: dict[int, dict[Node, None]] = {}  # who wants what is on a channel
