@@ -80,6 +80,22 @@ def test_the_fourth_example_of_rfc_9173() -> None:
     assert bpsec.decode_integrity(signed.blocks[0].data).results[0].hex() == EXAMPLE_4_MAC
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        "8200010101820164 2f2f612f 82 8201a0 820307 82 81820141 78 81820141 79",  # a map as the hash (found by fuzzing)
+        "8200010101820164 2f2f612f 82 820105 8203f6 82 81820141 78 81820141 79",
+        "8200010201820164 2f2f612f 82 820105 820307 82 81820141 78 81820141 79",
+        "8200000101820164 2f2f612f 82 820105 820307 82 81820141 78 81820141 79",
+        "8200010101820164 2f2f612f 82 820105 820307 81 81820141 78",
+        "8100010101820164 2f2f612f 82 820105 820307 81 81820201",
+    ],
+)
+def test_integrity_blocks_that_are_none(data: str) -> None:
+    with pytest.raises(PeerError):
+        bpsec.decode_integrity(bytes.fromhex(data))
+
+
 @pytest.mark.parametrize(("type", "check"), [(CRC16, "906e"), (CRC32C, "e3069283")])
 def test_check_values_of_the_crc_catalogue(type: int, check: str) -> None:
     """The checks of "123456789" as every catalogue gives them: X-25 and Castagnoli."""

@@ -1,6 +1,10 @@
 """Nodes with real stores: messages arrive once, whatever dies; limits and forged lists; memory and disk that shrink."""
 
+import gc
+import os
+import random
 import sqlite3
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +37,9 @@ def test_a_message_crosses_two_hops_by_way_of_a_ferry(net: Net, tmp_path: Path) 
     net.down(one, ferry, 20.0)
     net.up(ferry, other, 30.0)
     assert other.got == [("room/1", b"warm")]
-    assert one.node.status(30.0)["transfers"]["relayed"] == 2
+    status = one.node.status(30.0)
+    assert status["transfers"]["relayed"] == 2
+    assert status["before"] == [{"name": "dtn://ferry/", "ago_s": 10.0, "for_s": 10.0}]
     net.down(ferry, other, 40.0)
     net.up(ferry, other, 50.0)
     assert len(other.got) == 1
@@ -257,3 +263,36 @@ def during_was_stored(machine: Machine) -> bool:
     ).fetchone()
     reader.close()
     return bool(found)
+
+
+@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="a week of contacts takes a minute: make test-all")
+def test_a_week_of_contacts_leaves_memory_as_it_was_after_a_day(net: Net, tmp_path: Path) -> None:
+    """Everything that is remembered leaves with what it speaks of; the file on disk stays as large as well."""
+    machines = [
+        Machine(name, tmp_path, net, store_bytes=20_000, store_bundles=100, log_rows=0) for name in ("a", "b", "c", "d")
+    ]
+    rng = random.Random(1)
+    for machine in machines:
+        machine.subscribe("even/+")
+    tracemalloc.start()
+    after: list[tuple[int, int]] = []
+    for minute in range(0, 7 * 24 * 60, 10):
+        now_s = 60.0 * minute
+        net.tick(now_s)
+        one, other = rng.sample(machines, 2)
+        topic = f"{'even' if minute % 20 else 'odd'}/{minute % 240}"  # few: what was read last is remembered, a bit
+        one.publish(topic, bytes(200), now_s, lifetime_s=4 * 3600.0)
+        net.up(one, other, now_s + 60.0)
+        other.publish("even/x", b"now", now_s + 90.0, lifetime_s=3600.0, retain=True)
+        net.down(one, other, now_s + 120.0)
+        net.sent.clear()
+        for machine in machines:
+            machine.got.clear()
+        if minute % (24 * 60) == 24 * 60 - 10:
+            gc.collect()
+            after.append((tracemalloc.get_traced_memory()[0], sum(one.path.stat().st_size for one in machines)))
+    tracemalloc.stop()
+    assert len(after) == 7
+    first, last = (sum(memory for memory, _ in days) / 3 for days in (after[:3], after[4:]))  # stores are never alike
+    assert last == pytest.approx(first, rel=0.05), after
+    assert all(disk <= 1.5 * after[0][1] for _, disk in after), after

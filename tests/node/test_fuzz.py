@@ -53,7 +53,7 @@ def run_session(data: bytes) -> None:
     cut = len(data) // 2
     for piece in (data[:cut], data[cut:]):
         session.receive(piece, 1.0)
-        if session.state == "open" and not session.sending:
+        if session.can_send(3) and not session.sending:
             session.send(b"one")
             session.send(b"two")
         for number in list(session.answering):

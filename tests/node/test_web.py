@@ -234,6 +234,8 @@ def test_in_a_browser(browser, tmp_path):
             browser.get(f"http://127.0.0.1:{port}/")
             until(lambda: browser.execute_script("return document.getElementById('said').textContent") == "live")
             assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            wide = "return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).length"
+            assert browser.execute_script(wide) == 0
             colours = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
             assert (sum(map(int, re.findall(r"\d+", colours)[:3])) < 200) is dark
             browser.save_screenshot(str(tmp_path / f"node-{width}.png"))

@@ -33,7 +33,9 @@ from serai.opportunistic.router.messages import BloomFilter
 from serai.opportunistic.rules import VECTOR, sent_bytes, tells_seen
 
 _JOURNALS = 16  # neighbours whose journals are remembered
+_REMEMBERED = 20  # neighbours that have gone, for the page
 _MOST_MARKS = 2_000_000  # in one of them
+_MOST_STRANGE = 100  # marks in one of them, besides as many as are known here
 _RATE_OVER_S = 5.0
 _LEAST_RATE_BPS = 1000.0
 _MOST_HOPS = 255
@@ -123,6 +125,7 @@ class Contacts:
         self.neighbours: dict[str, Neighbour] = {}
         self.journals: OrderedDict[str, Journal] = OrderedDict()
         self.counts: Counter[str] = Counter()
+        self._gone: dict[str, tuple[float, float]] = {}  # neighbours of before: until when, and for how long
         self._transfers = 0
         self._has_entries = isinstance(router.knowledge, SubscriptionList)
 
@@ -135,13 +138,18 @@ class Contacts:
         self.neighbours[peer] = Neighbour(now_s, epoch, asked=not epoch)
         if epoch:
             journal = self.journals.pop(peer, None)
-            if journal is None or journal.epoch != epoch:
+            if journal is None or journal.epoch != epoch or self._is_stale(journal):
                 journal = Journal(epoch)
             self.journals[peer] = journal
             while len(self.journals) > _JOURNALS:
                 self.journals.popitem(last=False)
             draft.words.append(SendKnown(peer, epoch, journal.upto))
         draft.words.append(Ready(peer))
+
+    def _is_stale(self, journal: Journal) -> bool:
+        """Whether it is mostly about bundles that never came here: nobody says when those expire, so begin anew."""
+        alive = sum(mark in self.router.seen for mark in journal.marks)
+        return len(journal.marks) > 2 * alive + _MOST_STRANGE
 
     def down(self, peer: str, now_s: float, sent: Mapping[int, int], outcome: str, draft: Draft) -> None:
         """A contact is over, if there was one; what was under way came to nothing."""
@@ -154,6 +162,10 @@ class Contacts:
             self._log(peer, transfer, min(went, transfer.size_bytes), outcome, now_s, draft)
         self.router.contact_down(peer)
         draft.log(now_s, schema.CONTACT, peer, began_s=neighbour.since_s)
+        self._gone.pop(peer, None)
+        self._gone[peer] = now_s, now_s - neighbour.since_s
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
     # -- what goes out
 
@@ -334,6 +346,11 @@ class Contacts:
             }
             for peer, one in self.neighbours.items()
         ]  # fmt: skip
+
+    def before(self, now_s: float) -> list[dict[str, Any]]:
+        """Those that have gone, the last one first."""
+        gone = [(peer, *times) for peer, times in reversed(self._gone.items()) if peer not in self.neighbours]
+        return [{"name": peer, "ago_s": now_s - until_s, "for_s": for_s} for peer, until_s, for_s in gone]
 
 
 def _can_be(told: ListEntry, limit_ms: float) -> bool:

@@ -349,6 +349,7 @@ class Node:
         return {
             "name": self.settings.name,
             "neighbours": self.contacts.status(now_s),
+            "before": self.contacts.before(now_s),
             "store": {
                 "bundles": len(store), "bytes": store.used_bytes, "capacity_bytes": store.capacity_bytes,
                 "own": len(self.router.owed), "waiting_bytes": self.holdings.waiting_bytes,

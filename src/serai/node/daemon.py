@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -67,7 +68,10 @@ class Daemon:
         saved = self.store.saved()
         self.clock = NodeClock(config.clock, float(saved.meta.get("time_s", 0.0)))
         self.writer = Writer(self.store, asyncio.get_running_loop().call_soon_threadsafe, self.say, self.failed)
+        gc.disable()  # all that is made now stays: looking through it again and again takes a third of the start
         self.node = Node(_node_settings(config), saved, self.envelope.encode, matches, self.writer.data, self.now_s())
+        gc.freeze()
+        gc.enable()
         self.links = self._links(bytes(saved.meta["epoch"]), key)
         self.clients = Clients(self.node, _mqtt_settings(config), self._load)
         self.clients.restore(self.store.inbound(), self.now_s())

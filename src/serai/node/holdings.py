@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -94,6 +95,7 @@ class Holdings:
         """A bundle that was here when the node ended; what has expired since, the first tick drops."""
         id, mark, source, created_ms, sequence, offset, topic, _, begins_ms, lifetime_ms, size, hops = row[:12]
         copies, qos, flags, pinned, carried = row[12:]
+        source, topic = sys.intern(source), sys.intern(topic)  # SQLite gives every row its own
         key = (created_ms, source, sequence, offset)
         bundle = Bundle(key, mark, source, topic, begins_ms / 1000, size, lifetime_ms / 1000)
         self._remember(Held(id, bundle, qos, bool(flags & 1), bool(flags & 2), hops, id in with_data))

@@ -35,7 +35,8 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .2rem 0 .2rem .8rem; border-top: 1px solid var(--line); white-space: nowrap; }
 tr:first-child > * { border-top: 0; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; white-space: normal; overflow-wrap: break-word; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; white-space: normal; min-width: 4rem;
+  overflow-wrap: anywhere; }
 .bar { height: .5rem; border-radius: .25rem; background: var(--rest); overflow: hidden; margin: .2rem 0 .6rem; }
 .bar i { display: block; height: 100%; background: var(--bar); }
 .dot::before { content: "\\25cf"; margin-right: .4rem; color: var(--good); }
@@ -152,7 +153,7 @@ def _sessions(status: Status) -> str:
     sessions = sorted(status["sessions"], key=lambda one: -int(one["queued"]))
     rows = [(one["client"], count(one["queued"]), count(one["subscriptions"])) for one in sessions[:50]]
     more = f'<p class="soft">and {len(sessions) - 50} more</p>' if len(sessions) > 50 else ""
-    table = _table(("", "waiting", "subscriptions"), rows) if rows else '<p class="soft">none so far</p>'
+    table = _table(("", "waiting", "filters"), rows) if rows else '<p class="soft">none so far</p>'
     return _section(f"Applications: {len(sessions)}", table, more)
 
 

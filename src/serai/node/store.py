@@ -74,6 +74,7 @@ class Store:
                 retained=self._all("SELECT * FROM retained"),
             )
         except sqlite3.DatabaseError as error:
+            self.close()
             raise _damaged(self.path, str(error)) from None
 
     def inbound(self) -> list[tuple[Any, ...]]:

@@ -83,7 +83,7 @@ def decode_integrity(data: bytes) -> Integrity:
     results = reader.value(3)
     reader.done()
     variant, scope = parameters.get(1, 6), parameters.get(3, EVERYTHING)  # RFC 9173, 3.3.1: without one it is SHA-384
-    if variant not in _HASHES or type(scope) is not int or 2 in parameters:
+    if type(variant) is not int or variant not in _HASHES or type(scope) is not int or 2 in parameters:
         raise PeerError("an integrity block with a hash, scope or wrapped key that we do not know")
     if not isinstance(targets, list) or not isinstance(results, list) or len(targets) != len(results) or not targets:
         raise PeerError("an integrity block needs one result for each target")

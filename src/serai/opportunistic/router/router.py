@@ -321,14 +321,17 @@ class Router:
                 heapq.heappush(contact.queue, (self.place_of(offer, copy.bundle.key), copy.bundle.mark))
 
     def _next_in_queue(self, contact: Contact, now_s: float) -> Copy | None:
-        """The first of a queue that is still to be offered; what may not go now may not later in this contact."""
+        """The first of a queue that is still to be offered; what may not go now may not later in this contact.
+
+        What the neighbour's list says was looked at when the bundle was put into the queue; a new list makes a new one.
+        """
         if contact.queue is None:
             contact.queue = []
             for copy in self.store.values():
                 self._enqueue(contact, copy)
         while contact.queue:
             found = self.store.get(heapq.heappop(contact.queue)[1])
-            if found is not None and self._is_offered(contact, found.bundle, self._offer(contact, found), now_s):
+            if found is not None and self._may_go(contact, found.bundle, now_s):
                 return found
         return None
 
@@ -368,14 +371,19 @@ class Router:
 
     def _is_offered(self, contact: Contact, bundle: Bundle, offer: Offer, now_s: float = -math.inf) -> bool:
         """Whether a bundle is in the neighbour's queue; without a time: or would be if there were time enough."""
+        if not self._may_go(contact, bundle, now_s) or not (offer.wanted or contact.carries):
+            return False
+        return self.protocol.offers(self.rules.own, offer)
+
+    def _may_go(self, contact: Contact, bundle: Bundle, now_s: float) -> bool:
+        """Whether the neighbour may not have the bundle yet, and there is time for it."""
         rules, mark = self.rules, bundle.mark
-        if mark in contact.sending or contact.knows(bundle) or not (offer.wanted or contact.carries):
+        if mark in contact.sending or contact.knows(bundle):
             return False
         if rules.seen == LIVE and rules.leaves_out_seen and contact.live and contact.live.has_seen(mark):
             return False
-        if rules.skip_late and is_expired(now_s + transfer_s(bundle.size_bytes, contact.rate_bps), bundle.expires_s):
-            return False
-        return self.protocol.offers(rules.own, offer)
+        lasts_s = transfer_s(bundle.size_bytes, contact.rate_bps) if rules.skip_late else 0.0
+        return not (rules.skip_late and is_expired(now_s + lasts_s, bundle.expires_s))
 
 
 def _mark_of(name: Name, mark: int | None) -> int:
