@@ -41,6 +41,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/node.py
 
 docs: $(DOCS_READY)
+	$(BIN)/python tools/pictures.py
 	$(BIN)/zensical build --clean --strict
 
 clean:

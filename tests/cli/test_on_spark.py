@@ -28,6 +28,11 @@ def test_demo_compares_with_the_papers_and_writes_its_report(serai: Run, spark: 
     lifetime = found["protocols"]["dg"]["lifetime_days"]  # of two seeds: the interval is as wide as the number
     assert (lifetime["verdict"], "missed" in lifetime) == ("cannot be told", False)
     assert Path(found["report"]).resolve() == tmp_path / "serai-demo" / "report.html"
+    assert Path(found["replay"]).resolve() == tmp_path / "serai-demo" / "replay.html"
+    page = Path(found["report"]).read_text()
+    assert '<a href="replay.html">play a run</a>' in page
+    assert 'id="figure-field"' in page
+    assert 'id="figure-lost-cet"' in page
 
     answer = serai("demo", "--seeds", "2")  # nothing is run again
     assert answer.code == 0, answer.err

@@ -64,7 +64,8 @@ COMMUNITY_BY_HAND: dict[str, Any] = {
 }
 SETTINGS_BY_HAND: dict[str, dict[str, Any]] = {
     "ced": COMMUNITY_BY_HAND,
-    "cet": COMMUNITY_BY_HAND | {"gamma": 4, "theta": "5 J", "return_count": "kept", "return_memory": "empty"},
+    "cet": COMMUNITY_BY_HAND
+    | {"gamma": 4, "theta": "5 J", "return_count": "kept", "return_memory": "empty", "return_to_origin": False},
     "dg": {
         "resend": "every-second",
         "match": "subscriber",
@@ -312,7 +313,7 @@ def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
 COMMUNITY_SETTINGS: dict[str, st.SearchStrategy[Any]] = {
     "alpha": mostly(20, 3, 1, 0),
     "resend": st.sampled_from(["once", "each-contact"]),
-    "zone": st.sampled_from(["path", "announced", "in-range"]),
+    "zone": st.sampled_from(["path", "announced", "pruned", "in-range"]),
     "relays": st.sampled_from(["addressed", "open"]),
     "stranded": st.sampled_from(["deleted", "kept"]),
     "hops": st.sampled_from(["many", "one"]),
@@ -328,6 +329,7 @@ PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "theta": st.sampled_from(["5 J", "0 J", "10 J", "9.9999 J", "1000 J", "0.1 mJ", "0.01 mJ"]),
         "return_count": st.sampled_from(["kept", "reset"]),
         "return_memory": st.sampled_from(["empty", "returner"]),
+        "return_to_origin": st.booleans(),
     },
     "dg": {
         "resend": st.sampled_from(["every-second", "each-contact", "once"]),

@@ -1,6 +1,7 @@
 """The picture of a run, from the core tables alone."""
 
 import math
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
@@ -57,32 +58,44 @@ def test_channels_are_told_apart() -> None:
     assert math.isnan(share[2])
 
 
-def drawn(figure: RunPicture) -> dict[str, np.ndarray]:
-    """Where the markers of the picture stand, by their label."""
-    axes = figure.axes[0]
-    return {dots.get_label(): np.asarray(dots.get_offsets()) for dots in axes.collections if len(dots.get_offsets())}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(picture: RunPicture, kind: str) -> list[ET.Element]:
+    """The elements of the picture that are of a kind."""
+    return [element for element in ET.fromstring(picture.svg).iter() if element.get("class") == kind]
+
+
+def place(dot: ET.Element) -> tuple[float, float]:
+    return float(dot.get("cx", "nan")), float(dot.get("cy", "nan"))
 
 
 def test_nodes_stand_where_they_are() -> None:
-    figure = draw_run(tables(STANDING), "a title")
-    assert drawn(figure)["publisher"].tolist() == [[0.0, 0.0]]
-    assert drawn(figure)["subscriber"].tolist() == [[10.0, 0.0]]
-    assert figure.axes[0].get_title() == "a title"
-    (links,) = [lines for lines in figure.axes[0].collections if lines.get_zorder() == 1]
-    assert len(links.get_segments()) == 2  # the two contacts of 0 and 1 are one line
+    """Ten metres are 440 units, with a margin of 14; y grows upwards."""
+    picture = draw_run(tables(STANDING), "a title")
+    assert [place(dot) for dot in drawn(picture, "publisher")] == [(14.0, 454.0)]
+    assert drawn(picture, "publisher")[0][0].text == "50 % of its events got through"
+    assert [place(dot) for dot in drawn(picture, "other")] == [(454.0, 14.0)]
+    (asking,) = drawn(picture, "subscriber")
+    assert asking.get("d", "").startswith("M454.0 ")
+    assert ET.fromstring(picture.svg).get("aria-label") == "a title"
+    assert len(drawn(picture, "link")) == 2  # the two contacts of 0 and 1 are one line
 
 
 def test_a_node_that_moves_stands_where_it_is_first_seen() -> None:
-    figure = draw_run(tables([(0.0, 0.0), (None, None), (10.0, 10.0)], ((1, 3.0, 4.0), (1, 8.0, 8.0))), "")
-    assert drawn(figure)["subscriber"].tolist() == [[3.0, 4.0]]
-    (links,) = [lines for lines in figure.axes[0].collections if lines.get_zorder() == 1]
-    assert len(links.get_segments()) == 1  # contacts of somebody who walks are no links
+    picture = draw_run(tables([(0.0, 0.0), (None, None), (10.0, 10.0)], ((1, 3.0, 4.0), (1, 8.0, 8.0))), "")
+    (asking,) = drawn(picture, "subscriber")
+    assert asking.get("d", "").startswith("M146.0 ")  # 14 + 3 * 44
+    (track,) = drawn(picture, "track")
+    assert track.get("points") == "146,278 366,102"
+    assert len(drawn(picture, "link")) == 1  # contacts of somebody who walks are no links
 
 
 def test_without_places_nodes_stand_on_a_ring() -> None:
-    figure = draw_run(tables([(None, None)] * 3), "")
-    assert "nodes on a ring" in figure.axes[0].get_title()
-    assert drawn(figure)["publisher"] == pytest.approx(np.array([[1.0, 0.0]]))
+    picture = draw_run(tables([(None, None)] * 3), "")
+    assert "nodes on a ring" in picture.svg
+    widths = [float(link.get("stroke-width", "nan")) for link in drawn(picture, "link")]
+    assert widths[0] > widths[1]  # 0 and 1 met twice
 
 
 @pytest.mark.parametrize("name", SMALL)

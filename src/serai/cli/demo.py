@@ -82,6 +82,18 @@ def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -
 # --- The table
 
 
+def write_typical_replay(protocol: str, folder: Path, spark: SparkSession) -> Path:
+    """A page that plays the run of a protocol whose seed is nearest to the means, beside the report."""
+    from serai.lab import simulate
+    from serai.replay.page import write_page
+    from serai.replay.run import PAGE, page_of
+    from serai.report.gather import typical_seed_of
+    from serai.sweeping.results import open_sweep
+
+    run = simulate(protocol, None, typical_seed_of(open_sweep(folder, spark)), full_log=True)
+    return write_page(page_of(run)[0], folder / PAGE)
+
+
 class _Column(NamedTuple):
     """How a metric is shown: ours with factor and decimals, and the printed number beside it."""
 
@@ -130,7 +142,7 @@ def _remarks(rows: Iterable[Row]) -> Iterator[str]:
             what = f"{row.protocol.upper()}'s {_COLUMNS[metric].name}"
             yield f" * missed: {what}: {why_missed(row.protocol, metric)}"
     if any(row.standing(metric) == UNTOLD for row, metric in found):
-        yield f" ? cannot be told with so few seeds: the interval is wider than {100 * NEAR:.0f} % of what is published"
+        yield f" ? cannot be told with so few seeds: the interval crosses {100 * NEAR:.0f} % of what is published"
 
 
 def _comparison_row(row: Row) -> str:

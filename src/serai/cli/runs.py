@@ -27,7 +27,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.cli.demo import SCENARIOS, compare, comparison, make_room
+    from serai.cli.demo import SCENARIOS, compare, comparison, make_room, write_typical_replay
     from serai.lab import load_scenario
     from serai.report import write_report
 
@@ -37,13 +37,16 @@ def demo(
     with session(master, remote) as spark:
         with shown_progress() as progress:
             rows = compare(seeds, out, spark, progress)
+        best = max(rows, key=lambda row: row.estimates["delivery_ratio"].mean).protocol
+        replay = write_typical_replay(best, out, spark)
         page = write_report(out, spark)
         say("report", str(page))
     if as_json:
         protocols = {row.protocol: row.as_dict() for row in rows}
-        print_json({"seeds": seeds, "confidence": 0.95, "protocols": protocols, "report": str(page)})
+        told = {"seeds": seeds, "confidence": 0.95, "protocols": protocols}
+        print_json(told | {"report": str(page), "replay": str(replay)})
     else:
-        print(f"\n{comparison(rows, seeds)}\n\nreport: {page}")
+        print(f"\n{comparison(rows, seeds)}\n\nreport: {page}\nreplay: {replay} (a typical run of {best.upper()})")
 
 
 def run(

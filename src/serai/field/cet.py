@@ -63,7 +63,7 @@ PAPER = "J. Zhu et al., Journal of Software 2010, 21(8), 1954-1967"
 
 
 class Settings(CommunitySettings):
-    """The settings of CET: those of CED and four for the return of events."""
+    """The settings of CET: those of CED and five for the return of events."""
 
     name: Literal["cet"] = "cet"
     gamma: int = setting(
@@ -78,10 +78,15 @@ class Settings(CommunitySettings):
     return_memory: Literal["empty", "returner"] = setting(
         "empty", description="A returned copy's memory of whom it was sent for: empty, or it knows who left it here."
     )
+    return_to_origin: bool = setting(
+        False, description="Whether an event may be returned to the community that it comes from, too."
+    )
 
 
 class Rules(NamedTuple):
     """The settings as the kernels read them."""
+
+    return_to_origin: bool
 
     collection: CollectionRules
     gamma: int
@@ -93,6 +98,7 @@ class Rules(NamedTuple):
 def rules_of(settings: Settings) -> Rules:
     """The settings as the kernels read them."""
     return Rules(
+        return_to_origin=settings.return_to_origin,
         collection=collection_rules(settings),
         gamma=settings.gamma,
         theta_pj=round(settings.theta_j * 1e12),
@@ -212,7 +218,8 @@ def return_events(field: Field, rules: Rules, subscriber: int) -> None:
         community = NONE
         expired = field.clock[0].slot - field.event_time[row.event] > field.limits.lifetime
         if not expired:
-            community = receiving_community(field, subscriber, origin_of(field, row.event))
+            barred = NONE if rules.return_to_origin else origin_of(field, row.event)
+            community = receiving_community(field, subscriber, barred)
         if expired or community != NONE:
             take_out(field, subscriber, before, entry)
         else:
@@ -236,11 +243,11 @@ def take_out(field: Field, subscriber: int, before: int, entry: int) -> None:
 
 
 @step
-def receiving_community(field: Field, subscriber: int, origin: int) -> int:
-    """The first community in session, other than the origin, of at least two sensors; or NONE."""
+def receiving_community(field: Field, subscriber: int, barred: int) -> int:
+    """The first community in session, other than that barred, of at least two sensors; or NONE."""
     for i in range(field.subscribers[subscriber].sessions):
         community = field.sessions[field.now_with[subscriber, i]].community
-        if community != origin and field.communities[community].sensors > 1:
+        if community != barred and field.communities[community].sensors > 1:
             return int(community)
     return NONE
 

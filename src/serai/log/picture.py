@@ -5,66 +5,64 @@ Where nobody knows the places, the nodes stand on a ring, and lines between them
 
 from __future__ import annotations
 
-import io
-import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from serai.core.interested import count_interested
+from serai.log.svg import Drawing, amount, ink
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-_WIDTH_INCHES: Final = 6.4
-_SUBSCRIBER: Final = "#D55E00"
-_MOST_LINES: Final = 20_000  # more would only blacken the picture
-_MOST_DRAWN: Final = 2_000  # as vectors: a file with more is slow to open, so they become an image in it
+_SIDE: Final = 440.0
+_MARGIN: Final = 14.0
+_MOST_LINES: Final = 3_000  # more would only blacken the picture
+_MOST_POINTS: Final = 20_000  # of all tracks together
 
 
-class RunPicture(Figure):
-    """A figure that notebooks show as SVG, whatever backend they use."""
+class RunPicture(NamedTuple):
+    """A picture that notebooks show."""
+
+    svg: str
 
     def _repr_svg_(self) -> str:
-        return as_svg(self)
+        return self.svg
 
 
-def as_svg(figure: Figure) -> str:
-    """The figure as the text of an SVG element; the same figure gives the same text."""
-    stream = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "serai", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
+class _Frame(NamedTuple):
+    """From metres to the drawing."""
+
+    left: float
+    top: float
+    scale: float
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return _MARGIN + float(x - self.left) * self.scale, _MARGIN + float(self.top - y) * self.scale
 
 
 def draw_run(tables: Mapping[str, pa.Table], title: str) -> RunPicture:
     """Nodes with the share of their events that got through; how they move; links between those that stand."""
     x, y, on_a_map = _places(tables)
-    shape = np.ptp(y[np.isfinite(y)]) / max(np.ptp(x[np.isfinite(x)]), 1e-9)
-    figure = RunPicture(figsize=(_WIDTH_INCHES, 1.6 + _WIDTH_INCHES * min(max(shape, 0.3), 1.0)), layout="constrained")
-    axes = figure.subplots()
-    _draw_contacts(axes, tables["contacts"], x, y, _standing(tables) if on_a_map else np.ones(len(x), bool), on_a_map)
-    _draw_tracks(axes, tables["tracks"])
-    _draw_nodes(figure, axes, tables, x, y)
-    axes.set_aspect("equal")
-    if on_a_map:
-        axes.set_xlabel("m")
-        axes.set_ylabel("m")
-    else:
-        axes.set_axis_off()
-    where = "" if on_a_map else "\nno places known: nodes on a ring, lines where they met"
-    axes.set_title(f"{textwrap.fill(title, 70)}{where}", fontsize=9)
-    return figure
+    track_x, track_y = (_array(tables["tracks"], name).astype(np.float64) for name in ("x_m", "y_m"))
+    wide, high = np.append(x, track_x), np.append(y, track_y)
+    wide, high = wide[np.isfinite(wide)], high[np.isfinite(high)]
+    span = max(float(np.ptp(wide)), float(np.ptp(high)), 1e-9)
+    frame = _Frame(float(wide.min()), float(high.max()), _SIDE / span)
+    height = 2 * _MARGIN + float(np.ptp(high)) * frame.scale
+    drawing = Drawing(2 * _MARGIN + float(np.ptp(wide)) * frame.scale, height + 34)
+    drawing.add("rect", x=0, y=0, width=drawing.width, height=height, fill=ink("ground"))
+    shown = _standing(tables) if on_a_map else np.ones(len(x), bool)
+    _draw_contacts(drawing, frame, tables["contacts"], x, y, shown, on_a_map)
+    _draw_tracks(drawing, frame, tables["tracks"])
+    _draw_nodes(drawing, frame, tables, x, y)
+    _draw_legend(drawing, height, on_a_map)
+    return RunPicture(drawing.svg(title))
 
 
 def _array(table: pa.Table, column: str) -> NDArray[Any]:
@@ -94,49 +92,56 @@ def _standing(tables: Mapping[str, pa.Table]) -> NDArray[np.bool_]:
 
 
 def _draw_contacts(
-    axes: Axes, contacts: pa.Table, x: Floats, y: Floats, shown: NDArray[np.bool_], on_a_map: bool
+    drawing: Drawing, frame: _Frame, contacts: pa.Table, x: Floats, y: Floats, shown: NDArray[np.bool_], on_a_map: bool
 ) -> None:
     """A line between nodes that hear each other; on a ring the wider, the more often they met."""
     pairs = np.stack([_array(contacts, end).astype(np.int64) for end in ("a", "b")], axis=1)
     pairs, count = np.unique(pairs[shown[pairs].all(axis=1)], axis=0, return_counts=True)
-    pairs, count = pairs[:_MOST_LINES], count[:_MOST_LINES]
-    if len(pairs):
-        lines = list(np.stack([x[pairs], y[pairs]], axis=2))
-        widths = 0.4 if on_a_map else 0.3 + 2.2 * np.log1p(count) / np.log1p(count.max())
-        _add_lines(axes, lines, linewidths=widths, colors="#c8c8c8", zorder=1)
+    for (a, b), times in zip(pairs[:_MOST_LINES].tolist(), count.tolist(), strict=False):
+        width = 0.6 if on_a_map else 0.4 + 2.2 * float(np.log1p(times) / np.log1p(count.max()))
+        ends = [frame.at(x[a], y[a]), frame.at(x[b], y[b])]
+        drawing.line(ends, stroke=ink("line"), stroke_width=width, class_="link")
 
 
-def _draw_tracks(axes: Axes, tracks: pa.Table) -> None:
+def _draw_tracks(drawing: Drawing, frame: _Frame, tracks: pa.Table) -> None:
     """The track of each node that moves; the more there are, the fainter."""
     node, x, y = (_array(tracks, name).astype(np.float64) for name in ("node", "x_m", "y_m"))
     ends = np.flatnonzero(np.diff(node)) + 1
     lines = [np.stack(line, axis=1) for line in zip(np.split(x, ends), np.split(y, ends), strict=True)]
-    faint = max(0.08, 0.6 / max(len(lines), 1) ** 0.5)
-    _add_lines(axes, lines[:_MOST_LINES], linewidths=0.6, colors=_SUBSCRIBER, alpha=faint, zorder=2)
+    each = max(2, _MOST_POINTS // max(len(lines), 1))
+    faint = max(0.08, 0.7 / max(len(lines), 1) ** 0.5)
+    for line in lines[:_MOST_LINES]:
+        known = [frame.at(*point) for point in line[:each].tolist() if np.isfinite(point).all()]
+        if len(known) > 1:
+            drawing.line(known, stroke=ink("p1"), stroke_width=0.8, stroke_opacity=faint, class_="track")
 
 
-def _add_lines(axes: Axes, lines: list[Floats], **look: Any) -> None:
-    points = sum(map(len, lines))
-    axes.add_collection(LineCollection(lines, rasterized=points > _MOST_DRAWN, **look))
-    axes.autoscale_view()
-
-
-def _draw_nodes(figure: Figure, axes: Axes, tables: Mapping[str, pa.Table], x: Floats, y: Floats) -> None:
+def _draw_nodes(drawing: Drawing, frame: _Frame, tables: Mapping[str, pa.Table], x: Floats, y: Floats) -> None:
     """Subscribers as triangles, publishers as dots of the colour of what got through, others hollow."""
     share = share_delivered(tables)
     asks = np.zeros(len(x), bool)
     asks[np.unique(_array(tables["subscriptions"], "node").astype(np.int64))] = True
-    known = np.isfinite(share)
-    silent = ~known & ~asks
-    size = min(max(4000 / max(len(x), 1), 4), 24)
-    axes.scatter(x[silent], y[silent], size, facecolors="none", edgecolors="#999999", linewidths=0.6, zorder=3)
-    look: dict[str, Any] = {"cmap": "cividis", "vmin": 0, "vmax": 100, "label": "publisher", "zorder": 4}
-    dots = axes.scatter(x[known], y[known], size, 100 * share[known], **look)
-    edge: dict[str, Any] = {"facecolors": "none", "edgecolors": _SUBSCRIBER, "label": "subscriber", "zorder": 5}
-    axes.scatter(x[asks], y[asks], 1.6 * size, marker="^", linewidths=0.8, **edge)
-    said = "events from there that a subscriber got, % of those that match a subscription"
-    figure.colorbar(dots, ax=axes, label=said, location="bottom", aspect=50, shrink=0.8)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    r = min(max((1600 / max(len(x), 1)) ** 0.5, 1.4), 4.5)
+    for node in np.flatnonzero(np.isfinite(x)).tolist():
+        across, up = frame.at(x[node], y[node])
+        if np.isfinite(share[node]):
+            said = f"{100 * share[node]:.0f} % of its events got through"
+            drawing.circle(across, up, r, said, fill=amount(float(share[node]) ** 2), class_="publisher")
+        elif not asks[node]:
+            drawing.circle(across, up, r * 0.8, fill="none", stroke=ink("soft"), stroke_width=0.7, class_="other")
+        if asks[node]:
+            d = f"M{across:.1f} {up - 1.7 * r:.1f}l{1.6 * r:.1f} {2.7 * r:.1f}h{-3.2 * r:.1f}Z"
+            drawing.add("path", d=d, fill="none", stroke=ink("p1"), stroke_width=1.2, class_="subscriber")
+
+
+def _draw_legend(drawing: Drawing, height: float, on_a_map: bool) -> None:
+    steps = 7
+    drawing.text(0, height + 13, "events from there that a subscriber got: 0 %")
+    for step in range(steps):
+        drawing.add("rect", x=226 + 14 * step, y=height + 5, width=14, height=9, fill=ink(f"a{step}"))
+    drawing.text(230 + 14 * steps, height + 13, "100 %")
+    where = "" if on_a_map else "; no places known: nodes on a ring, lines where they met"
+    drawing.text(0, height + 29, f"dots: publishers; triangles: subscribers{where}")
 
 
 def share_delivered(tables: Mapping[str, pa.Table]) -> Floats:

@@ -54,7 +54,7 @@ class Run(ABC):
         """What `run.json` says, but for the version of the log and the list of tables."""
 
     def plot(self) -> RunPicture:
-        """A figure: where nodes stand and go, and from where events got through."""
+        """A picture (SVG): where nodes stand and go, and from where events got through."""
         from serai.log.picture import draw_run
 
         return draw_run(self.tables, repr(self))
@@ -164,8 +164,9 @@ class SimulatedRun(Run):
         return f"{type(self).__name__}({self.protocol}, seed {self.seed}: {numbers})"
 
     def _repr_html_(self) -> str:
-        """What the run is, and its metrics, for notebooks."""
-        return f"<p>{html.escape(repr(self))}</p>{self.metrics._repr_html_()}"
+        """What the run is, its picture and its metrics, for notebooks."""
+        picture = f'<div style="max-width:440px">{self.plot().svg}</div>'
+        return f"<p>{html.escape(repr(self))}</p>{picture}{self.metrics._repr_html_()}"
 
     @property
     @abstractmethod

@@ -33,9 +33,9 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
   min-width: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .2rem 0 .2rem .8rem; border-top: 1px solid var(--line); white-space: nowrap; }
+th, td { text-align: right; padding: .2rem 0 .2rem .6rem; border-top: 1px solid var(--line); white-space: nowrap; }
 tr:first-child > * { border-top: 0; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; white-space: normal; min-width: 4rem;
+th:first-child, td:first-child { text-align: left; padding-left: 0; white-space: normal; min-width: 3rem;
   overflow-wrap: anywhere; }
 .bar { height: .5rem; border-radius: .25rem; background: var(--rest); overflow: hidden; margin: .2rem 0 .6rem; }
 .bar i { display: block; height: 100%; background: var(--bar); }

@@ -12,20 +12,21 @@ MISSED: Final[Standing] = "missed"
 UNTOLD: Final[Standing] = "cannot be told"
 
 NEAR: Final = 0.10
-"""A published number is hit if our mean is within this part of it; an interval wider than that says nothing."""
+"""A published number is hit if our whole interval is within this part of it, missed if the whole is beyond."""
 
 RULE: Final = (
-    f"Hit: our mean is within {100 * NEAR:.0f} % of the published number, and our interval is no wider than that."
+    f"Hit: our whole interval lies within {100 * NEAR:.0f} % of the published number. Missed: the whole lies beyond."
 )
 
 
 def standing(published: float, ours: Estimate) -> Standing:
-    """Whether our mean reaches a published number, both in the same unit; with a wide interval, or none, who knows."""
+    """Whether we reach a published number, both in the same unit; an interval on both sides, or none, does not tell."""
     return standing_of(published, ours.mean, ours.half_width())
 
 
 def standing_of(published: float, mean: float, half_width: float) -> Standing:
     """The same from a mean and half of its 95 % interval, as they stand in a table."""
-    if not half_width <= NEAR * abs(published):
-        return UNTOLD
-    return HIT if abs(mean - published) <= NEAR * abs(published) else MISSED
+    off, near = abs(mean - published), NEAR * abs(published)
+    if off + half_width <= near:
+        return HIT
+    return MISSED if off - half_width > near else UNTOLD

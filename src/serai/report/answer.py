@@ -16,6 +16,7 @@ from serai.report.wording import in_words
 DELIVERY: Final = "delivery_ratio"
 ALMOST: Final = 0.9
 """Who delivers at least this part of the most that anybody delivers is compared in other metrics, too."""
+LIFETIME: Final = "lifetime_days"
 _SIGNIFICANT: Final = 0.05
 _MOST_RANKED: Final = 4
 
@@ -30,6 +31,37 @@ def opening(results: Results) -> str:
     others = [fair_metric(results, metric) for metric in results.headlines if metric != DELIVERY]
     others = [metric for metric in dict.fromkeys(others) if results.definitions[metric].better]
     return " ".join(filter(None, [first, _otherwise(results, order, others, swept)]))
+
+
+def headline(results: Results) -> str:
+    """Who delivers most and what that costs, in one sentence or two, for a comparison at one point."""
+    order = ranked(results, DELIVERY, list(results.cases))
+    if len(results.numbers) > 1 or len(order) < 2:
+        return ""
+    best, *others = order[:_MOST_RANKED]
+    alike = [case for case in others if not differ(results, best, case, DELIVERY)]
+    behind = [case for case in others if case not in alike]
+    share = {case: f"{100 * results.estimate(case, DELIVERY).mean:.0f} %" for case in order}
+    if alike:
+        who = _listed([f"{results.name(case)} ({share[case]})" for case in (best, *alike)])
+        first = f"{who} deliver most, and no difference between them is certain"
+    else:
+        first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
+    ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
+    return f"{first}{ahead}.{_life(results, best, others)}"
+
+
+def _life(results: Results, best: Case, others: list[Case]) -> str:
+    """How long the best one's batteries last, and with whom that is certain to differ most."""
+    if LIFETIME not in results.headlines:
+        return ""
+    days = {case: results.estimate(case, LIFETIME).mean for case in (best, *others)}
+    apart = [case for case in others if math.isfinite(days[case]) and differ(results, best, case, LIFETIME)]
+    first = f" {results.name(best)}'s first battery is empty after {days[best]:.1f} days"
+    if not math.isfinite(days[best]) or not apart:
+        return f"{first}." if math.isfinite(days[best]) else ""
+    other = max(apart, key=lambda case: abs(days[case] - days[best]))
+    return f"{first}; with {results.name(other)} that takes {days[other]:.1f}."
 
 
 def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: bool) -> str:

@@ -6,14 +6,13 @@ and dashes.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
-
-from serai.log.picture import as_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +27,8 @@ class Picture:
     svg: str
     alt: str
     caption: str
+    inline: bool = False
+    """Whether it is made for any ground, light or dark, and may stand in a page as it is."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,17 @@ _STYLE: Final[dict[str, Any]] = {
 _SIZE_INCHES: Final = (3.7, 2.8)
 
 
+def as_svg(figure: Figure) -> str:
+    """The figure as the text of an SVG element; the same figure gives the same text."""
+    import matplotlib as mpl
+
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "serai", "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
+
+
 def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
     """The look of a protocol: the same on every page for those of the papers, in order of appearance for others."""
     if protocol in _KNOWN:
@@ -85,6 +97,11 @@ def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
     taken = [name for name in protocols if name in _KNOWN]
     free = [mark for index, mark in enumerate(_MARKS) if index not in [_KNOWN[name] for name in taken]]
     return free[others.index(protocol) % len(free)]
+
+
+def colour_of(protocol: str, protocols: Sequence[str]) -> str:
+    """The colour of a protocol in hand-made pictures, by the name that `serai.log.svg` gives it."""
+    return f"p{_MARKS.index(mark_of(protocol, protocols))}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from serai.core.statistics import Estimate
 from serai.kinds import AnyKind
 from serai.lab import load_scenario, simulate
 from serai.log.metrics import Served
+from serai.log.run import SimulatedRun
 from serai.report.results import Case, DelayCurve, Difference, Point, Results
 from serai.scenario.load import builtin_names
 from serai.scenario.section import keys_of
@@ -46,6 +47,7 @@ def gather(sweep: Sweep, title: str = "") -> Results:
     compared = [m.name for m in known.values() if m.name in (*headlines, *instead) or m.chapter == "fairness"]
     main = [number for number, point in enumerate(plan.points) if not point][:1] or list(range(len(plan.points)))
     few = rows.where(rows["point"].isin(main))
+    dots = _dots(rows, headlines)
     return Results(
         title=title or plan.name,
         points=tuple(_point(plan, number) for number in range(len(plan.points))),
@@ -56,11 +58,12 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         seeds=plan.seeds,
         differences=_differences(few, plan, compared),
         delays=_delay_curves(few),
-        dots=_dots(rows, headlines),
+        dots=dots,
         served=_served(sweep, main),
         served_seeds=min(_SERVED_SEEDS, plan.seeds),
         scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
         provenance=_provenance(sweep),
+        shown=_shown(sweep, main, typical_seed(estimates, dots)),
     )
 
 
@@ -129,6 +132,38 @@ def _dots(rows: DataFrame, metrics: Iterable[str]) -> dict[tuple[Case, str], tup
             if row[metric] is not None:
                 dots.setdefault((_case(row), metric), []).append(row[metric])
     return {key: tuple(values) for key, values in dots.items()}
+
+
+def typical_seed_of(sweep: Sweep) -> int:
+    """The seed of a finished sweep that is nearest to its means."""
+    from serai.sweeping.summaries import estimates_of
+
+    found = estimates_of(sweep)
+    estimates = {(Case(*cell), metric): one for cell, known in found.items() for metric, one in known.items()}
+    return typical_seed(estimates, _dots(sweep.rows, headlines_of(sweep.plan.kind, estimates)))
+
+
+def typical_seed(
+    estimates: Mapping[tuple[Case, str], Estimate], dots: Mapping[tuple[Case, str], tuple[float, ...]]
+) -> int:
+    """The seed nearest to the means of all cases and metrics, in units of how much each of them varies."""
+    whole = [key for key, values in dots.items() if len(values) == max(map(len, dots.values()))]
+    far = [0.0] * (len(dots[whole[0]]) if whole else 1)
+    for key in whole:
+        mean, values = estimates[key].mean, dots[key]
+        spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+        for seed, value in enumerate(values):
+            far[seed] += ((value - mean) / spread) ** 2 if spread > 0 and math.isfinite(spread) else 0.0
+    return far.index(min(far))
+
+
+def _shown(sweep: Sweep, points: list[int], seed: int) -> dict[Case, SimulatedRun]:
+    """A run of each main case with its full log, to be drawn; none where serai has changed since the sweep was run."""
+    cells = [cell for cell in sweep.plan.cells if cell.point in points]
+    changed = sweep.versions.get("sources") != source_stamp()
+    if sweep.plan.kind.served is None or len(cells) > _MOST_SERVED or changed:
+        return {}
+    return {Case(cell.point, cell.protocol): simulate(cell.scenario, None, seed, full_log=True) for cell in cells}
 
 
 def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:

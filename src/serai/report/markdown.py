@@ -63,8 +63,8 @@ def _published(found: Reproduction) -> Iterator[str]:
     table = published_table(found)
     yield "## Numbers\n"
     yield from _paragraph(
-        f"Mean ± 95 % confidence interval. *Hit*: the mean is within {100 * NEAR:.0f} % of the published number, and"
-        " the interval is no wider than that. *Own set-up*: each protocol in the built-in scenario of its name."
+        f"Mean ± 95 % confidence interval. *Hit*: the whole interval lies within {100 * NEAR:.0f} % of the published"
+        " number; *missed*: the whole lies beyond. *Own set-up*: each protocol in the built-in scenario of its name."
         " *Common rules*: all three in the scenario `field`. The two differ for CET alone, and only in the attributes:"
         " integers in its paper, reals in `field`. A pausing subscriber is silent in both."
     )

@@ -19,13 +19,15 @@ from serai.report.sections import Section
 from serai.report.tables import Table, to_csv, to_latex
 
 PAGE: Final = "report.html"
+REPLAY: Final = "replay.html"
+"""A page that plays a run, if there is one beside the report: `serai.replay`."""
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
 _TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", HIT: "good", MISSED: "bad"}
 
 
-def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The page as text: no script, no reference to anything outside the report's own folder."""
+def render(title: str, subtitle: str, sections: Sequence[Section], replay: bool = False) -> str:
+    """The page as text: no script, no reference to anything outside of it, but for a replay that lies beside it."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
@@ -33,10 +35,16 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     present = [section for section in sections if not section.absent]
     return template.render(
         title=title,
+        replay=REPLAY if replay else "",
         subtitle=subtitle,
         sections=present,
         absent=[section for section in sections if section.absent],
-        pictures={picture.name: _data_uri(picture) for picture in all_pictures(present)},
+        pictures={picture.name: data_uri(picture.svg, "image/svg+xml") for picture in all_pictures(present)},
+        files={
+            f"{table.name}{ending}": data_uri(text, kind)
+            for table in all_tables(present)
+            for ending, kind, text in ((".csv", "text/csv", to_csv(table)), (".tex", "text/x-tex", to_latex(table)))
+        },
         tones=_TONES,
         version=__version__,
     )
@@ -44,7 +52,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Section]) -> Path:
     """Write the page and what goes beside it into `folder`, whole or not at all; the path of the page."""
-    page = render(title, subtitle, sections)
+    page = render(title, subtitle, sections, (folder / REPLAY).exists())
     try:
         folder.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".report-", dir=folder))
@@ -88,5 +96,6 @@ def all_pictures(sections: Sequence[Section]) -> Iterator[Picture]:
         yield from all_pictures(section.parts)
 
 
-def _data_uri(picture: Picture) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.svg.encode()).decode()}"
+def data_uri(text: str, kind: str) -> str:
+    """A file inside the page: it can be saved from it, wherever the page was sent."""
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

@@ -14,7 +14,6 @@ import numpy as np
 from serai.core.statistics import Estimate
 from serai.kinds import kind_of
 from serai.lab import pairs_of, simulate
-from serai.log.picture import as_svg
 from serai.log.run import SimulatedRun
 from serai.planning.answer import explanation, headline, money, said_value
 from serai.planning.deployments import Deployment
@@ -142,7 +141,7 @@ def _difference(goal: Goal, found: Estimate) -> Cell:
 def _where(runs: Sequence[SimulatedRun]) -> Section:
     """A run of the deployment as a picture, and the sensors whose events fare worst."""
     caption = "One run of it: where nodes stand and go. The colour: the share of its events that arrived."
-    picture = Picture("map", as_svg(runs[0].plot()), f"{caption} {runs[0]!r}", caption)
+    picture = Picture("map", runs[0].plot().svg, f"{caption} {runs[0]!r}", caption, inline=True)
     stand_still = all(_places(run) == _places(runs[0]) for run in runs[1:])
     if not stand_still:
         remark = "Positions are drawn anew in every run, so that no sensor is weak by its place."

@@ -1,4 +1,4 @@
-"""What a report is made from: means over seeds and a few curves, never the runs themselves."""
+"""What a report is made from: means over seeds, a few curves, and one typical run of each main case to be drawn."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from serai.core.statistics import Estimate
 from serai.log.metrics import Chapter, Metric, Served
+from serai.log.run import SimulatedRun
 from serai.report.wording import Scale, scale_of
 
 UNKNOWN = Estimate(math.nan, math.nan, 0)
@@ -80,6 +81,8 @@ class Results:
     """The whole scenario of a case as TOML, every default written out."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """How to reproduce this: command, seeds, versions."""
+    shown: Mapping[Case, SimulatedRun] = field(default_factory=dict)
+    """A run of each main case, all of the seed that is nearest to the means."""
 
     def estimate(self, case: Case, metric: str) -> Estimate:
         """The mean of a metric over the seeds; `UNKNOWN` where there is none."""

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from serai.field.log import FieldRun
 from serai.kinds import kind_of_run
 from serai.lab import delay_cdf, read_run
 from serai.log.metrics import Metrics, declared
-from serai.log.picture import as_svg
 from serai.log.run import Run, SimulatedRun
-from serai.report.figures import Picture, Series, mark_of, steps
+from serai.report.figures import Picture, Series, colour_of, mark_of, steps
+from serai.report.maps import field_map
 from serai.report.page import write_page
-from serai.report.sections import Block, Section
+from serai.report.sections import Block, Section, field_chapters
 from serai.report.tables import Cell, Table, plain, text
 from serai.report.wording import scale_of, three_digits
 from serai.scenario.write import to_toml
@@ -32,7 +33,12 @@ def write_run_report(folder: str | Path) -> Path:
 
 
 def _chapters(run: SimulatedRun) -> list[Section]:
+    pictures = []
+    if isinstance(run, FieldRun):
+        where = Section("where", "Where it happens", pictures=(field_map(run),))
+        pictures = [where, *field_chapters([(run, colour_of(run.protocol, [run.protocol]))])]
     return [
+        *pictures,
         Section("main", "Metrics", tables=(metrics_table(run.metrics, kind_of_run(run).headlines),)),
         Section("picture", "Where it happened", pictures=(_picture(run),)),
         _delays(run),
@@ -64,7 +70,7 @@ def metrics_table(metrics: Metrics, headlines: tuple[str, ...] = ()) -> Table:
 
 def _picture(run: Run) -> Picture:
     caption = "Where nodes stand and go. The colour of a publisher: the share of its events that a subscriber got."
-    return Picture("run", as_svg(run.plot()), f"{caption} {run!r}.", caption)
+    return Picture("run", run.plot().svg, f"{caption} {run!r}.", caption, inline=True)
 
 
 def _delays(run: SimulatedRun) -> Section:

@@ -7,14 +7,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from serai.report.answer import differ, fair_metric, opening, ranked
-from serai.report.figures import Picture, Series, curves, levels, mark_of, stacked, steps
+from serai.field.log import FieldRun
+from serai.report.answer import DELIVERY, differ, fair_metric, headline, opening, ranked
+from serai.report.figures import Picture, Series, colour_of, curves, levels, mark_of, stacked, steps
+from serai.report.maps import energy_map, field_map, lives, loss_map, most_lost
 from serai.report.results import Case, Results
 from serai.report.tables import Cell, Table, estimated, plain, text
+from serai.report.tradeoff import trade_off
 from serai.report.wording import in_words, scale_of, three_digits
 
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_COSTS_DRAWN: Final = 3
+_MOST_PRICES: Final = 2
+_ENERGY: Final = (
+    "Size and colour of a dot: what the sensor spent on events, by square root and on one scale; a ring: the busiest."
+)
+_LOST: Final = (
+    "Size and colour of a dot: how many pairs of an event born there and a subscriber that wants it were lost, by"
+    " square root and on one scale. Why: the fate of the last copy that was sent for the subscriber, if any was."
+)
+_NO_LOG: Final = "the full log was not kept"
+_NO_LIFE: Final = "no event was wanted by several and lived its whole life"
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,8 @@ class Section:
     blocks: tuple[Block, ...] = ()
     absent: str = ""
     parts: tuple[Section, ...] = field(default=())
+    pictures_first: bool = False
+    """Whether pictures come after the first paragraph, not behind everything."""
 
 
 def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Section | None = None) -> list[Section]:
@@ -44,6 +59,7 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
     papers = against_papers or Section("papers", "Against the papers", absent="they print nothing on these runs")
     return [
         _answer(results, caveats),
+        *field_chapters(_field_runs(results)),
         _main_table(results),
         _against_settings(results, drawn_elsewhere=any(part.pictures for part in papers.parts)),
         _delays(results),
@@ -63,7 +79,54 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
         return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
-    return Section("answer", "The answer", (opening(results), seeds, *caveats))
+    lead, runs = headline(results), _field_runs(results)
+    pictures = (*(field_map(run) for run, _ in runs[:1]), *_prices(results))
+    said = (*([lead] if lead else []), opening(results), seeds, *_about(runs, typical=True), *caveats)
+    return Section("answer", "The answer", said, pictures=pictures, pictures_first=bool(lead))
+
+
+def _field_runs(results: Results) -> list[tuple[FieldRun, str]]:
+    """The runs that are drawn, each with the colour of its protocol."""
+    shown = results.shown.items()
+    return [(run, colour_of(case.protocol, results.protocols)) for case, run in shown if isinstance(run, FieldRun)]
+
+
+def _prices(results: Results) -> Iterator[Picture]:
+    """Delivered against what it costs."""
+    if DELIVERY not in results.headlines:
+        return
+    others = [metric for metric in results.headlines if metric != DELIVERY and fair_metric(results, metric) == metric]
+    for metric in others[:_MOST_PRICES]:
+        if picture := trade_off(results, metric):
+            yield picture
+
+
+def _about(runs: list[tuple[FieldRun, str]], typical: bool = False) -> Iterator[str]:
+    """Which runs are drawn."""
+    if runs:
+        alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run, _ in runs}) == 1
+        seed = f"The runs drawn are those of seed {runs[0][0].seed}" + (
+            ", the nearest to the means." if typical else "."
+        )
+        yield seed + ("" if alike else " The protocols ran in set-ups of their own: their events are not the same.")
+
+
+def field_chapters(runs: list[tuple[FieldRun, str]]) -> list[Section]:
+    """Chapters on runs in fields, each with the colour of its protocol: who pays, what is lost, how events live."""
+    if not runs or not all(len(run.world.sensor_x) for run, _ in runs):
+        return []
+    most_pj, most = (
+        max(int(run.ledger.event_pj.max(initial=0)) for run, _ in runs),
+        max(most_lost(run) for run, _ in runs),
+    )
+    spent = tuple(energy_map(run, most_pj, colour) for run, colour in runs)
+    lost = tuple(picture for run, colour in runs if (picture := loss_map(run, most, colour)))
+    life = lives(runs)
+    return [
+        Section("energy", "Where the energy goes", (_ENERGY,), pictures=spent),
+        Section("lost", "Where events are lost, and why", (_LOST,), pictures=lost, absent="" if lost else _NO_LOG),
+        Section("lives", "A typical event's life", pictures=(life,) if life else (), absent="" if life else _NO_LIFE),
+    ]
 
 
 def _main_table(results: Results) -> Section:

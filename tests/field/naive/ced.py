@@ -53,6 +53,8 @@ class Ced(Network):
                 self.announce(community, session)
             elif is_elsewhere and self.settings.zone in ("path", "in-range"):
                 self.draw_layers(community, session)
+            elif is_elsewhere and self.settings.zone == "pruned":
+                self.prune_layers(community, session)
 
     def in_reach(self, subscriber: Subscriber) -> list[Community]:
         """The communities with a sensor in touch with the subscriber."""
@@ -68,6 +70,17 @@ class Ced(Network):
     def draw_layers(self, community: Community, session: Session) -> None:
         """The set Z and the layers (4.1 d, Fig. 2)."""
         session.layers = layers_from(self.zone(community, session.subscriber))
+        self.flood(community, "route", self.scenario.control.route_bits)
+
+    def prune_layers(self, community: Community, session: Session) -> None:
+        """Sensors of layer 0 that the subscriber has left go, and who has nobody left one layer closer (CET 3.2.1)."""
+        zone = self.zone(community, session.subscriber)
+        kept: dict[Sensor, int] = {}
+        for sensor, layer in sorted(session.layers.items(), key=lambda item: item[1]):
+            closer = any(kept.get(neighbor) == layer - 1 for neighbor in sensor.neighbors)
+            if sensor in zone if layer == 0 else closer:
+                kept[sensor] = layer
+        session.layers = kept
         self.flood(community, "route", self.scenario.control.route_bits)
 
     def flood(self, community: Community, kind: str, bits: int) -> None:
@@ -159,7 +172,7 @@ class Ced(Network):
     def is_open(self, sensor: Sensor, session: Session) -> bool:
         """Whether the sensor can forward towards the subscriber, or hand over to it."""
         subscriber = session.subscriber
-        if not subscriber.audible:
+        if not subscriber.audible or sensor not in session.layers:
             return False
         if session.layers[sensor] >= 1:
             return True
@@ -198,7 +211,7 @@ class Ced(Network):
         """The subscriber, or the next of the neighbours one layer closer."""
         if session.layers[sensor] == 0:
             return session.subscriber
-        closer = [n for n in sensor.neighbors if session.layers[n] == session.layers[sensor] - 1]
+        closer = [n for n in sensor.neighbors if session.layers.get(n) == session.layers[sensor] - 1]
         sensor.forwards += 1
         return closer[(sensor.forwards - 1) % len(closer)]
 

@@ -104,7 +104,8 @@ class Cet(Ced):
         """The first community in session that may take the event."""
         for community in self.communities:
             in_session = community.session_of(subscriber.number) is not None
-            if in_session and not community.is_loner and community is not self.origin(event):
+            allowed = self.settings.return_to_origin or community is not self.origin(event)
+            if in_session and not community.is_loner and allowed:
                 return community
         return None
 

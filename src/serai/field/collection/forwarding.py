@@ -66,10 +66,13 @@ def find_open_sessions(field: Field, rules: CollectionRules, sensor: int) -> Non
             # Layers are worked out by whoever first has something to send: many zones pass without anybody.
             if field.sessions[session].stale:
                 build_layers(field, rules, session)
-            forwards = field.links[link_at(field, session, sensor)].layer > 0
+            layer = field.links[link_at(field, session, sensor)].layer
+            forwards = layer > 0
             subscriber = field.sessions[session].subscriber
             # From layer 1 on there is always somebody closer; in Z the subscriber itself must be within touch.
-            if field.subscribers[subscriber].audible and (forwards or in_touch(field, sensor, subscriber)):
+            if field.subscribers[subscriber].audible and (
+                forwards or (layer == 0 and in_touch(field, sensor, subscriber))
+            ):
                 count_pending(field, sensor, session)
                 within_reach |= bit
                 if forwards or received_now(field, subscriber) < field.limits.rate:

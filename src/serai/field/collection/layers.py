@@ -11,12 +11,18 @@ from serai.field.visits import path_cells
 @step
 def renew_zone(field: Field, session: int) -> None:
     """Z is worked out anew from here; the layers follow when somebody has something to send."""
+    note_place(field, session)
+    field.sessions[session].stale = True
+    flood(field, field.sessions[session].community, ROUTE)
+
+
+@step
+def note_place(field: Field, session: int) -> None:
+    """Z is that of where the subscriber is now."""
     at = field.sessions[session]
     locate(field, at.subscriber)
     who = field.subscribers[at.subscriber]
     at.zone_x, at.zone_y, at.zone_segment, at.zone_cell = who.x, who.y, who.segment, who.cell
-    at.stale = True
-    flood(field, at.community, ROUTE)
 
 
 @step
@@ -44,7 +50,7 @@ def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
     at = field.sessions[session]
     at.stale = False
     stamp = mark_zone(field, rules, session)
-    if layers_fit(field, session, stamp):
+    if not rules.zone_pruned and layers_fit(field, session, stamp):  # a set Z alone says nothing of pruned layers
         return
     group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
@@ -71,6 +77,41 @@ def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
             if link.layer == layer:
                 link.relays += 1
         i += 1
+
+
+@step
+def prune_layers(field: Field, rules: CollectionRules, session: int) -> None:
+    """CET 3.2.1: sensors of layer 0 that the subscriber has left lose their place, and so do routes only to them."""
+    if field.sessions[session].stale:
+        build_layers(field, rules, session)  # those of the place noted last
+    note_place(field, session)
+    at, stamp = field.sessions[session], mark_zone(field, rules, session)
+    flood(field, at.community, ROUTE)
+    group, reached = field.communities[at.community], 0
+    for member in range(group.sensors):
+        sensor, link = field.members[group.start + member], field.links[at.links + member]
+        link.relays = 0
+        if link.layer == 0 and field.stamps[field.sensors[sensor].cell] == stamp:
+            field.frontier[reached] = sensor
+            reached += 1
+        elif link.layer == 0:
+            link.layer = NONE
+    i = 0
+    while i < reached:
+        here = field.sensors[field.frontier[i]]
+        layer = field.links[at.links + here.member].layer + 1
+        for n in range(here.first_edge, here.end_edge):
+            link = field.links[at.links + field.neighbor_member[n]]
+            if link.layer == layer:
+                if link.relays == 0:
+                    field.frontier[reached] = field.neighbors[n]
+                    reached += 1
+                link.relays += 1
+        i += 1
+    for member in range(group.sensors):
+        link = field.links[at.links + member]
+        if link.layer > 0 and link.relays == 0:
+            link.layer = NONE
 
 
 @step

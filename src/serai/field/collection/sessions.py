@@ -2,7 +2,7 @@
 
 from serai.core.content import matches
 from serai.core.jit import step
-from serai.field.collection.layers import renew_zone
+from serai.field.collection.layers import prune_layers, renew_zone
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.control import flood
 from serai.field.engine.ledger import log_drop
@@ -44,6 +44,8 @@ def meet(field: Field, rules: CollectionRules) -> None:
             announce(field, session)
         elif moved and rules.zone_moves:
             renew_zone(field, session)
+        elif moved and rules.zone_pruned:
+            prune_layers(field, rules, session)
         elif not moved:
             continue
         line_up_senders(field, session)

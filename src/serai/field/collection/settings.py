@@ -15,10 +15,10 @@ class CommunitySettings(BaseModel):
     resend: Literal["once", "each-contact"] = setting(
         "once", description="A source sends an event towards a subscriber once ever, or again at each new contact."
     )
-    zone: Literal["path", "announced", "in-range"] = setting(
+    zone: Literal["path", "announced", "pruned", "in-range"] = setting(
         "path",
         description="The set Z: sensors along the rest of the leg, redrawn at each new cell; along the leg as"
-        " announced; or only those in range now.",
+        " announced; the same, less those the subscriber has left and the routes to them; or only those in range now.",
     )
     relays: Literal["addressed", "open"] = setting(
         "addressed",
@@ -44,6 +44,7 @@ class CollectionRules(NamedTuple):
     alpha: int
     once: bool
     zone_moves: bool
+    zone_pruned: bool
     zone_in_range: bool
     open_relays: bool
     keep_stranded: bool
@@ -57,7 +58,8 @@ def collection_rules(settings: CommunitySettings) -> CollectionRules:
     return CollectionRules(
         alpha=settings.alpha,
         once=settings.resend == "once",
-        zone_moves=settings.zone != "announced",
+        zone_moves=settings.zone in ("path", "in-range"),
+        zone_pruned=settings.zone == "pruned",
         zone_in_range=settings.zone == "in-range",
         open_relays=settings.relays == "open",
         keep_stranded=settings.stranded == "kept",
