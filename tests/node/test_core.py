@@ -137,6 +137,8 @@ def test_a_clock_set_back_brings_nothing_twice(net: Net, tmp_path: Path) -> None
     assert other.got == [("t", b"x")]
     other.perform(other.node.tick(100.0 + 50.0 + 3600.0))
     assert not other.node.holdings.by_id
+    for table in ("bundle", "data", "outbox"):
+        assert other.store._all(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
 ENTRY = ListEntry("dtn://x/", 1, "t:a", 0, 10_000, 9_000, 0, 0)
