@@ -26,6 +26,9 @@ class Told:
         at_birth = (drops.node == events.node[drops.event].values) & (drops.time_s == born[drops.event].values)
         refused = drops.event[at_birth & ~drops.held & (drops.addressee < 0)]
         lived = ~events.event.isin(refused) & (born < run.scenario.duration_s)
+        if self.field:  # sensors that are dead have no events any more
+            died_s = run.tables["sensors"].to_pandas().died_s
+            lived &= ~(born > died_s[events.node].to_numpy())
         self.size = np.ones(len(events)) if self.field else events.size_bytes.to_numpy()
         self.changes = [
             (born[lived], events.node[lived], events.event[lived], 1),

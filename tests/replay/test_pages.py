@@ -190,6 +190,20 @@ def test_an_events_life_says_why_it_was_lost(browser: Any, folder: Path) -> None
     assert page.number("held") == Told(run).held(np.inf)[:, event].sum()
 
 
+def test_sensors_that_die(browser: Any, folder: Path) -> None:
+    """With a battery that most outlive and the busiest do not: what the dead held is gone, and they publish no more."""
+    scenario = serai.load_scenario("field", SHORT | {"sensors.battery": "0.01 J"}, protocol="cet")
+    run = serai.simulate(scenario, seed=3, full_log=True)
+    assert isinstance(run, serai.FieldRun)
+    assert 0 < run.metrics.sensors_alive < 100
+    page, told = Page(browser, file_of(run, folder, "dying")), Told(run)
+    page.go(1e9)
+    assert (page.number("delivered"), page.number("wanted")) == (run.metrics.delivered_pairs, run.metrics.wanted_pairs)
+    for t in (*drawn_times(run.scenario.duration_s), np.inf):
+        assert page.state(min(t, 1e9))["level"] == told.levels(t)
+    assert page.state(1e9)["spent"][:100] == run.ledger.event_pj.tolist()
+
+
 def test_one_row_that_is_wrong_is_noticed(browser: Any, folder: Path) -> None:
     """The page works its numbers out of the rows: with one receiver changed they are no longer the engine's."""
     run = run_of("cet")

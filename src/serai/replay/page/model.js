@@ -23,7 +23,7 @@ export class Model {
     this.dropsOfEvent = grouped(c.dropEvent, this.events);
     this.dropsOfNode = grouped(c.dropNode, this.count);
     this.birthsOf = grouped(c.birthNode, this.count);
-    this.unheld = new Set();   // events whose first copy met a full queue, or that the run was too short for
+    this.unheld = new Set(c.unborn);   // events whose first copy met a full queue, or that were never born
     for (let e = this.events - 1; e >= 0 && c.bornAt[e] > this.lastMoment; e--) this.unheld.add(e);
     for (let r = 0; r < c.dropNode.length; r++) {
       const e = c.dropEvent[r];
