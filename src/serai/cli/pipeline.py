@@ -109,7 +109,9 @@ def stream(
 
     if once and nothing_new(events, out):  # known without Spark, whose start takes longest
         if as_json:
-            print_json({"batches": 0, "out": str(out)})
+            print_json(_sums([]) | {"out": str(out)})
+        else:
+            print(f"{out}: nothing new")
         return
     print("starting Spark ...", file=sys.stderr, flush=True)
     with resumable("give the same command again to go on"):
@@ -121,9 +123,13 @@ def stream(
         finally:
             query.stop()
             if as_json:
-                counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs", "quarantined")
-                sums = {name: sum(getattr(report, name) for report in batches) for name in counts}
-                print_json({"batches": len(batches)} | sums | {"out": str(out)})
+                print_json(_sums(batches) | {"out": str(out)})
+
+
+def _sums(batches: list[Any]) -> dict[str, Any]:
+    """What there was in all batches together."""
+    counts = ("events", "matched", "unmatched", "repeated", "late", "rejected", "pairs", "quarantined")
+    return {"batches": len(batches)} | {name: sum(getattr(report, name) for report in batches) for name in counts}
 
 
 def seconds_of(option: str, written: str) -> float:

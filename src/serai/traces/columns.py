@@ -61,7 +61,8 @@ def _second(text: str) -> float | None:
 
 def are(column: Any, text: str) -> Flags:
     """Which texts of a column are this one, whatever their case."""
-    return np.array(pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(column)), text).to_numpy(), bool)
+    bare = pc.utf8_trim_whitespace(column)
+    return np.array(pc.equal(pc.utf8_lower(bare) if text else bare, text).to_numpy(), bool)
 
 
 def numbered(column: Any) -> tuple[Numbers, dict[str, int]]:

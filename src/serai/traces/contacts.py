@@ -93,7 +93,7 @@ def _in_time(changes: _Changes, warnings: ParseWarnings) -> _Changes:
 
 
 def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contacts:
-    """Each going up with the going down that follows it.
+    """Each going up with the going down that follows it, in whatever order.
 
     After any change the link is what the change says, so what counts is whether it says something new.
     """
@@ -110,7 +110,7 @@ def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contact
     # Rising and falling of a pair alternate, so the n-th end belongs to the n-th beginning.
     closing = np.flatnonzero(falling | open_end)
     down_s = np.where(falling[closing], time_s[closing], end_s)
-    return in_order(Contacts(a[rising], b[rising], time_s[rising], down_s))
+    return Contacts(a[rising], b[rising], time_s[rising], down_s)
 
 
 def read_crawdad(path: Path, strict: bool = False) -> ContactTrace:
