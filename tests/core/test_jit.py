@@ -173,12 +173,12 @@ def test_a_changed_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_stamp_is_cheap() -> None:
-    seconds = []
+    files, seconds = list((SOURCES / "serai").rglob("*.py")), []
     for _ in range(5):
         begin = time.process_time()
-        _jit._stamp((SOURCES / "serai").rglob("*.py"))
+        _jit._stamp(files)
         seconds.append(time.process_time() - begin)
-    assert min(seconds) < 10e-3
+    assert min(seconds) < len(files) * 50e-6
 
 
 def test_where_the_folder_is(tmp_path: Path) -> None:

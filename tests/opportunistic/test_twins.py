@@ -91,7 +91,12 @@ MEDIA = st.builds(
     key=st.integers(0, 1 << 40),
     full_log=st.just(True),
     keep_own=st.sampled_from([0, 0, 1, 2]),
-).map(lambda medium: medium if medium.step_s else medium._replace(lifetime_unit_s=0.0))
+).map(
+    lambda medium: medium._replace(
+        lifetime_unit_s=medium.lifetime_unit_s if medium.step_s else 0.0,
+        keep_own=0 if medium.when_full == 3 else medium.keep_own,  # the scenario refuses both at once
+    )
+)
 FOR_ROUTERS = MEDIA.filter(lambda medium: medium.when_full < 3 and not medium.lifetime_unit_s)  # others: simulated only
 
 SHARED = {

@@ -46,6 +46,7 @@ def finish(group: Processes, name: str, sweep: subprocess.Popen[bytes]) -> None:
     assert sweep.returncode == 0, group.log(name)
 
 
+@pytest.mark.skipif(not THOROUGH, reason="takes long: make test-all")
 def test_a_driver_a_worker_and_its_executor_may_die(undisturbed: bytes, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
     with processes(tmp_path) as group:

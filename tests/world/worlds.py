@@ -62,6 +62,7 @@ def worlds(draw: st.DrawFn, slots: int) -> World:
         sensor_x=x,
         sensor_y=y,
         sensor_cell=cells,
+        battery_j=np.full(len(x), 10.0),
         communities=find_communities(grid, cells),
         tracks=walks,
         visits=visits_of(walks, grid, slots),

@@ -158,6 +158,13 @@ class NodeSection(Section):
         description="A node does not drop its own bundle for others before so many neighbours have taken it.",
     )
 
+    def violations(self) -> Iterator[Violation]:
+        """Own bundles that are kept until taken, where a neighbour may take the same one again and again."""
+        if self.when_full == "first-in" and self.keep_own:
+            yield Violation(
+                ("keep_own", "when_full"), 'leave it out with when_full = "first-in", where bundles come again'
+            )
+
 
 class ContactRadioSection(Section):
     """The radio: how far and how fast."""
