@@ -6,12 +6,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 from serai.lab import parse_scenario
 from serai.planning.answer import explanation, headline
 from serai.planning.deployments import plan_search
 from serai.planning.search import find_deployment, neighbours
-from serai.report.plan import write_plan_report
+from serai.report.plan import terminal_table, write_plan_report
+from serai.report.tables import to_text
+from serai.spark.places import alone_in
 
 FIXED = {
     "duration": ["10 min"],
@@ -105,6 +107,19 @@ def test_from_a_goal_to_a_page_and_again_from_the_same_folder(spark, tmp_path: P
     assert again.changes == found.changes
     assert pq.read_table(tmp_path / "plan" / "metrics.parquet").equals(rows)
     assert (tmp_path / "plan" / "answer.json").read_bytes() == answer
+
+
+def test_two_plans_do_not_work_in_one_folder(spark, tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(CannotRun, match="another serai is at work in this folder"):
+        find_deployment(search_for("delivery_ratio >= 30 %"), tmp_path, spark)
+
+
+def test_the_answer_fits_a_terminal(spark, tmp_path: Path) -> None:
+    goals = ("delivery_ratio >= 30 %", "on_time(2 min) >= 20 %", "lifetime_days >= 1 in 90 % of runs")
+    found = find_deployment(search_for(*goals), tmp_path / "plan", spark)
+    shown = to_text(terminal_table(found))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "(3)" in shown
 
 
 def test_goals_that_nobody_meets_name_the_nearest(spark, tmp_path: Path) -> None:

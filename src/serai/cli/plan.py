@@ -93,13 +93,16 @@ def _round(one: Round, search: Search) -> str:
 
 def _print_answer(found: Found) -> None:
     from serai.planning.answer import explanation, headline
-    from serai.report.plan import deployments_table
+    from serai.report.plan import terminal_table
     from serai.report.tables import to_text
 
     print(f"\n{headline(found)}")
     for sentence in explanation(found):
         print(textwrap.fill(sentence, WIDTH))
-    print(f"\n{to_text(deployments_table(found))}\n\nwritten to {found.folder}")
+    print(f"\n{to_text(terminal_table(found))}")
+    for number, goal in enumerate(found.search.goals, start=1):
+        print(f" ({number}) {goal.text}")
+    print(f"\nwritten to {found.folder}")
 
 
 def _as_json(found: Found, page: Path) -> dict[str, Any]:

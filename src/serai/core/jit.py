@@ -72,6 +72,8 @@ leading_zeros: Any = _numbers.leading_zeros
 _CONFIG: Any = numba.config  # its names are made at run time, out of a type checker's sight
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^\s*(?:from|import) +(serai[\w.]*)(?: +import +(?:\(([^)]*)\)|([^\n(]*)))?", re.MULTILINE)
+_NO_KERNELS = ("cli", "node", "pipeline", "planning", "replay", "report", "spark", "sweeping")
+"""Packages without compiled code, which none of it imports."""
 COMPILING_S = 20  # a protocol's kernels, at most, on a core of a few years ago
 _FOLDER_NAME = re.compile(r"kernels-[0-9a-f]{16}")
 _UNUSED_DAYS = 30
@@ -174,7 +176,13 @@ def _alone(group: str) -> Iterator[None]:
 
 
 def _marker(group: str) -> Path:
-    return _folder_of(frozenset(_PACKAGE.rglob("*.py"))) / f"{group}.compiled"
+    return _folder_of(_may_have_kernels()) / f"{group}.compiled"
+
+
+@cache
+def _may_have_kernels() -> frozenset[Path]:
+    """The sources that kernels may come from: found once, since every run asks."""
+    return frozenset(file for file in _PACKAGE.rglob("*.py") if file.relative_to(_PACKAGE).parts[0] not in _NO_KERNELS)
 
 
 def _keep_code_of(function: Callable[..., Any]) -> None:

@@ -83,16 +83,18 @@ class FieldMetrics(TimedMetrics):
     )
     drops_dead: int = metric(better=-1, says="Copies lost because a sensor's battery was empty.", chapter="drops")
     sensors_alive: int = metric(better=+1, says="Sensors whose battery was not empty at the end.", chapter="cost")
-    lost_never_met: float = metric(better=-1, says="Lost pairs whose subscriber was never within reach of the event.")
-    lost_not_sent: float = metric(better=-1, says="Lost pairs that met, but nothing was sent.")
+    lost_never_met: float = metric(
+        better=-1, full_log=True, says="Lost pairs whose subscriber was never within reach of the event."
+    )
+    lost_not_sent: float = metric(better=-1, full_log=True, says="Lost pairs that met, but nothing was sent.")
     lost_stranded: float = metric(
-        better=-1, says="Lost pairs whose last copy was stranded on its way to the subscriber."
+        better=-1, full_log=True, says="Lost pairs whose last copy was stranded on its way to the subscriber."
     )
     lost_expired: float = metric(
-        better=-1, says="Lost pairs whose last copy grew too old on its way to the subscriber."
+        better=-1, full_log=True, says="Lost pairs whose last copy grew too old on its way to the subscriber."
     )
-    lost_full: float = metric(better=-1, says="Lost pairs whose last copy met a full queue.")
-    lost_dead: float = metric(better=-1, says="Lost pairs whose last copy was in a sensor that died.")
+    lost_full: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy met a full queue.")
+    lost_dead: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy was in a sensor that died.")
     fairness_communities: float = metric(
         better=+1,
         says="Jain's index of the communities' delivery ratios.",

@@ -45,14 +45,23 @@ class Metric(NamedTuple):
     """The chapter of the report that shows it, if it is one of several that do not choose by name."""
     compare_by: str = ""
     """The metric to compare protocols by, where this one is not counted alike in all of them."""
+    full_log: bool = False
+    """Whether only a full log tells it."""
 
 
 def metric(
-    unit: str = "", *, better: Better = 0, says: str, label: str = "", chapter: Chapter = "", compare_by: str = ""
+    unit: str = "",
+    *,
+    better: Better = 0,
+    says: str,
+    label: str = "",
+    chapter: Chapter = "",
+    compare_by: str = "",
+    full_log: bool = False,
 ) -> Any:
     """Declare a metric as a field of a class of metrics."""
     told = {"unit": unit, "better": better, "meaning": says, "label": label, "chapter": chapter}
-    return dataclasses.field(metadata=told | {"compare_by": compare_by})
+    return dataclasses.field(metadata=told | {"compare_by": compare_by, "full_log": full_log})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

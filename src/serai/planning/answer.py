@@ -112,7 +112,7 @@ def said_value(goal: Goal, value: Value) -> str:
         return "nothing to count"
     if goal.share is not None or isinstance(goal.measure, Count):
         of = " of runs" if goal.share is not None else ""
-        return f"{100 * value.mean:.1f} %{of} ({100 * value.low:.1f} to {100 * value.high:.1f})"
+        return f"{100 * value.mean:.1f} % ({100 * value.low:.1f} to {100 * value.high:.1f}{of})"
     return f"{value.mean:.4g} ({value.low:.4g} to {value.high:.4g})"
 
 

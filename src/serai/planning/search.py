@@ -19,7 +19,7 @@ from serai.planning.goals import Columns, Goal, Value
 from serai.planning.race import Result, Round, race
 from serai.scenario.section import Scenario
 from serai.spark.session import running_session, spark_session
-from serai.sweeping.run import Progress, Rounds
+from serai.sweeping.run import Progress, in_rounds
 from serai.sweeping.store import Store
 
 if TYPE_CHECKING:
@@ -92,30 +92,31 @@ def find_deployment(
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Found:
     """Race the deployments of a search; runs are kept in the folder."""
-    rounds = Rounds(search.sweep, folder, spark, progress)
     seeds = [0] * len(search.deployments)
+    rows: dict[int, Columns] = {}
+    with in_rounds(search.sweep, folder, spark, progress) as run:
 
-    def sample(wanted: Mapping[int, int]) -> Mapping[int, Columns]:
-        for number, runs in wanted.items():
-            seeds[number] = max(seeds[number], runs)
-        return _by_deployment(rounds.run(seeds), search)
+        def sample(wanted: Mapping[int, int]) -> Mapping[int, Columns]:
+            for number, runs in wanted.items():
+                seeds[number] = max(seeds[number], runs)
+            rows.update(_by_deployment(run(seeds), search))
+            return rows
 
-    result = race([one.cost for one in search.deployments], search.goals, sample, search.limits, on_round)
-    judged = sample({})
-    values = {
-        standing.number: tuple(
-            goal.value({name: rows[: standing.runs] for name, rows in judged[standing.number].items()})
-            for goal in search.goals
-        )
-        for standing in result.standings
-    }
-    chosen = result.named if result.named is not None else result.guess
-    changes: tuple[Change, ...] = ()
-    if chosen is not None:
-        near = neighbours(search, chosen)
-        rows = sample(dict.fromkeys([chosen, *near], max(NEIGHBOUR_RUNS, result.standings[chosen].runs)))
-        changes = tuple(_change(search, rows, chosen, number, key) for number, key in near.items())
+        result = race([one.cost for one in search.deployments], search.goals, sample, search.limits, on_round)
+        values = {one.number: _values(search.goals, rows[one.number], one.runs) for one in result.standings}
+        chosen = result.named if result.named is not None else result.guess
+        changes: tuple[Change, ...] = ()
+        if chosen is not None:
+            near = neighbours(search, chosen)
+            sample(dict.fromkeys([chosen, *near], max(NEIGHBOUR_RUNS, result.standings[chosen].runs)))
+            changes = tuple(_change(search, rows, chosen, number, key) for number, key in near.items())
     return Found(search, result, values, changes, Path(folder))
+
+
+def _values(goals: Sequence[Goal], rows: Columns, runs: int) -> tuple[Value, ...]:
+    """What the first runs say about each goal."""
+    first = {name: column[:runs] for name, column in rows.items()}
+    return tuple(goal.value(first) for goal in goals)
 
 
 def _by_deployment(table: pa.Table, search: Search) -> dict[int, Columns]:

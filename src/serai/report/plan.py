@@ -6,6 +6,7 @@ import html
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +72,21 @@ def deployments_table(found: Found) -> Table:
         {one.number for one in [*below, *kept]}, key=lambda number: (search.deployments[number].cost, number)
     )
     return _table_of(found, "best", "The cheapest that may do, and the nearest below them that do not.", chosen)
+
+
+def terminal_table(found: Found) -> Table:
+    """The same without intervals, goals by their numbers: narrow enough for a terminal."""
+    table = deployments_table(found)
+    goals = range(2, 2 + len(found.search.goals))
+    heads = tuple(f"({place - 1})" if place in goals else head for place, head in enumerate(table.heads))
+    rows = tuple(
+        tuple(
+            replace(cell, text=cell.text.partition(" (")[0]) if place in goals else cell
+            for place, cell in enumerate(row)
+        )
+        for row in table.rows
+    )
+    return replace(table, heads=heads, rows=rows)
 
 
 def _table_of(found: Found, name: str, caption: str, numbers: Sequence[int]) -> Table:

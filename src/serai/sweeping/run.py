@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -119,10 +120,7 @@ def run_sweep(
 
     With `until` the plan's seeds are the most that a point gets: it stops as soon as its interval is narrow enough.
     """
-    store = Store(folder)
-    store.check(plan)
-    store.make_folder()
-    with alone_in(store.folder), resumable("give the same command again to go on"):
+    with _at_work(plan, folder) as store:
         work = _begin(plan, store, spark, keep, progress or Progress())
         if until is None:
             _finish(work, plan)
@@ -131,19 +129,34 @@ def run_sweep(
     return open_sweep(work.store.folder, spark)
 
 
-class Rounds:
-    """A plan whose cells get more and more seeds: what is missing is run, whatever is there is used."""
+@contextmanager
+def in_rounds(
+    plan: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None
+) -> Iterator[Callable[[Sequence[int]], pa.Table]]:
+    """A function that runs the plan's cells with so many seeds each, whatever is missing; it returns the whole table.
 
-    def __init__(self, plan: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None) -> None:
-        self.plan = plan
-        self._work = _begin(plan, Store(folder), spark, None, progress or Progress())
+    It may be called again and again, with more seeds.
+    """
+    import pyarrow.parquet as pq
 
-    def run(self, seeds: Sequence[int]) -> pa.Table:
-        """The table of all runs, with so many seeds of each cell."""
-        import pyarrow.parquet as pq
+    with _at_work(plan, folder) as store:
+        work = _begin(plan, store, spark, None, progress or Progress())
 
-        _finish(self._work, self.plan.with_seeds_of_cells(seeds))
-        return pq.read_table(self._work.store.table)
+        def run(seeds: Sequence[int]) -> pa.Table:
+            _finish(work, plan.with_seeds_of_cells(seeds))
+            return pq.read_table(store.table)
+
+        yield run
+
+
+@contextmanager
+def _at_work(plan: Plan, folder: str | Path) -> Iterator[Store]:
+    """The folder of a plan, while nobody else is at work in it."""
+    store = Store(folder)
+    store.check(plan)
+    store.make_folder()
+    with alone_in(store.folder), resumable("give the same command again to go on"):
+        yield store
 
 
 def _begin(plan: Plan, store: Store, spark: SparkSession, keep: Keep | None, progress: Progress) -> _Work:

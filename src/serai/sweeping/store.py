@@ -53,7 +53,9 @@ _SEEDS_PER_GROUP: Final = 8192
 _LEFT_OVER_S: Final = 3600  # a file begun longer ago than this belongs to no task that still runs
 _NUMBERS_DEPEND_ON: Final = ("serai", "numpy", "numba")
 # What starts runs, matches events or turns results into text and pictures does not change the numbers of a run.
-_NO_MATTER: Final = ("cli", "matching", "papers", "report", "spark", "__main__.py")
+_NO_MATTER: Final = (
+    "cli", "matching", "node", "papers", "pipeline", "planning", "replay", "report", "spark", "__main__.py",
+)  # fmt: skip
 
 
 class Segment(NamedTuple):

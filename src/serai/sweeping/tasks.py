@@ -26,9 +26,6 @@ RESULT: Final = (
 
 Task = tuple[Segment, ...]
 
-_OF_FULL_LOGS: Final = ("lost_never_met", "lost_not_sent", "lost_stranded", "lost_expired", "lost_full", "lost_dead")
-"""Metrics that only a full log tells."""
-
 
 @dataclass(frozen=True)
 class Job:
@@ -126,7 +123,7 @@ def _measured(scenario: Scenario, seed: int, cell: str, job: Job) -> dict[str, A
     except Exception as error:
         raise CannotRun(f"seed {seed}: this is a bug in serai: {type(error).__name__}: {error}") from error
     # What only a full log tells is left out: the row of a run is the same whether its log is kept or not.
-    row |= {name: None for name in _OF_FULL_LOGS if name in row}
+    row |= {one.name: None for one in kind.definitions.values() if one.full_log}
     if pairs is not None:
         bins, counts = count_delays(pairs.delay_s)
         undelivered = int(pairs.wanted.sum()) - len(pairs.delay_s)
