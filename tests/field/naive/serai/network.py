@@ -1,0 +1,308 @@
+"""The field in which SERAI runs: the clock, the walks, the ether and the books.
+
+The rules are taken in their order; what a node knows and decides is in `Sensor` and `Subscriber`, and what passes
+between two of them is a message from `messages.py`, heard by whom physics says, and paid by who sends and who hears.
+"""
+
+import math
+from itertools import pairwise
+
+from serai.field.world import World
+from serai.scenario.section import Scenario
+from tests.field.naive.field import tracks_of
+from tests.field.naive.parts import EXPIRED, RETURN, SPENT, Community, Records, find_communities
+from tests.field.naive.parts import Sensor as Body
+from tests.field.naive.serai.books import Books
+from tests.field.naive.serai.legs import Leg, Reach, legs_of
+from tests.field.naive.serai.manual import Dials, Manual
+from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Subscription
+from tests.field.naive.serai.sensor import Copy, Sending, Sensor
+from tests.field.naive.serai.subscriber import Subscriber
+
+TIDY_S = 5
+
+
+class Serai(Books):
+    """One world under SERAI: a body for each node, and a mind in it."""
+
+    def __init__(self, world: World, scenario: Scenario, key: int, dials: Dials | None = None) -> None:
+        super().__init__(world, scenario, key)
+        self.reach = Reach(world.grid, world.ranges.subscribers_m if world.ranges is not None else None)
+        people, events = len(self.subscribers), scenario.events
+        lifetime_s = float(events.lifetime_s)
+        manual = Manual(dials or Dials(), self.reach, people, events.size_bits, lifetime_s, scenario.sensors.queue)
+        self.price_s = manual.dials.price_s
+        self.minds = [Sensor(body.number, (body.x, body.y), body.battery_pj / 1e12, manual) for body in self.sensors]
+        self.walkers = [
+            Subscriber(Subscription(feet.number, tuple(zip(feet.low, feet.high, strict=True))), manual)
+            for feet in self.subscribers
+        ]
+        self.walks = [list(legs_of(track)) for track in tracks_of(world)]
+        self.places: list[frozenset[int]] = [frozenset()] * people
+        self.births: dict[int, list[Event]] = {}
+        for number, (born_s, source) in enumerate(zip(world.event_time_s, world.event_sensor, strict=True)):
+            values = tuple(float(value) for value in world.event_values[number])
+            event = Event(number, int(source), float(born_s), values)
+            self.births.setdefault(math.ceil(born_s), []).append(event)
+        self.tell_maps(self.communities)
+
+    def run(self, until_death: bool = False) -> Records:
+        """The records; what is left lies in the minds' queues."""
+        records = super().run(until_death)
+        records.left_over = [mind.queue for mind in self.minds]
+        return records
+
+    def expire(self) -> None:
+        """Not the first rule here, but the second."""
+
+    def bear(self) -> None:
+        """Rule 1."""
+        for event in self.births.get(self.now, []):
+            body = self.sensors[event.source]
+            if body.died < 0:
+                kept, displaced = self.minds[body.number].bear(event)
+                self.note_stored(body, event, kept, displaced, None)
+
+    def act(self) -> None:
+        """Rules 2 to 10."""
+        if self.now % TIDY_S == 0:
+            self.tidy()
+        if self.now % self.price_s == 1:
+            for community in self.communities:
+                self.tell_prices(community)
+        people = len(self.walkers)
+        for turn in range(people):
+            self.serve((self.now + turn) % people)
+        for body in self.sensors:
+            if body.died < 0:
+                self.send_new_copies(body)
+
+    def tidy(self) -> None:
+        """Rule 2."""
+        for body in self.sensors:
+            mind = self.minds[body.number]
+            for reason, gone in ((EXPIRED, mind.outlived(self.now)), (SPENT, mind.served())):
+                for copy in gone:
+                    self.note_gone(body, copy, reason)
+            mind.lapse(self.now)
+        for walker in self.walkers:
+            walker.outlive(self.now)
+
+    # MAP and PRICE: each member says the list once, and all hear it; a loner has nobody to tell.
+
+    def tell_maps(self, communities: list[Community]) -> None:
+        for community in communities:
+            members = Map({body.number: (body.x, body.y) for body in community.sensors})
+            for body in community.sensors:
+                if not community.is_loner:
+                    self.broadcast(body, "map", members.bits)
+                self.minds[body.number].members = members
+
+    def tell_prices(self, community: Community) -> None:
+        """Rule 3."""
+        if community.is_loner:
+            return
+        spent_j = {body.number: (body.event_pj + body.control_pj) / 1e12 for body in community.sensors}
+        steps = {number: self.minds[number].price_step(self.now, spent) for number, spent in spent_j.items()}
+        prices = Prices(steps)
+        for body in community.sensors:
+            self.broadcast(body, "price", prices.bits)
+            self.minds[body.number].prices = prices
+
+    # One subscriber's part of the second.
+
+    def serve(self, p: int) -> None:
+        """Rules 4 to 9 for a subscriber."""
+        walker = self.walkers[p]
+        leg = self.leg_of(p)
+        if leg != walker.leg:
+            walker.set_out(leg)
+        place = leg.place_at(self.now)
+        self.stand(p, place)
+        in_reach = [body for body in self.sensors if body.died < 0 and self.reach.hears((body.x, body.y), place)]
+        in_reach.sort(key=lambda body: (self.reach.spot((body.x, body.y)), body.number))
+        before, self.places[p] = self.places[p], self.place(self.subscribers[p])
+        if self.places[p] - before:
+            self.say_hello_to(p, in_reach)
+        for body in in_reach:
+            if walker.is_first_contact(body.number):
+                self.begin_session(p, body)
+                self.push(p, body)
+        for body in in_reach:
+            self.hand_over_to(p, body)
+        for body in in_reach:
+            self.give_errands(p, body)
+        self.drop_errands(p, in_reach)
+        self.deposit(p, in_reach)
+
+    def leg_of(self, p: int) -> Leg:
+        return [leg for leg in self.walks[p] if leg.sets_out_s <= self.now][-1]
+
+    def say_hello_to(self, p: int, in_reach: list[Body]) -> None:
+        """Rule 4: every sensor in range answers."""
+        hello, replies = Hello(p), []
+        self.count_control("hello", hello.bits)
+        self.spend_budget(p, hello.bits)
+        for body in in_reach:
+            self.hear_control(body, hello.bits)
+            reply = self.minds[body.number].reply(self.now)
+            self.tell_subscriber(body, p, "reply", reply.bits)
+            replies.append(reply)
+        self.walkers[p].hear_replies(replies)
+
+    def begin_session(self, p: int, contact: Body) -> None:
+        """Rule 5: ANNOUNCE, SUBS back, flood."""
+        walker, mind = self.walkers[p], self.minds[contact.number]
+        lists = frozenset(mind.known), frozenset(walker.known)  # the hashes tell in what the two differ
+        said = walker.announce(contact.number, lists[0])
+        self.count_control("announce", said.bits)
+        self.spend_budget(p, said.bits)
+        self.hear_control(contact, said.bits)
+        told = mind.tell_subscriptions(lists[1])
+        if told.news:
+            self.tell_subscriber(contact, p, "subs", told.bits)
+            walker.learn(told)
+        hearers = {contact.number}
+        for number in mind.speakers():
+            self.broadcast(self.sensors[number], "announce", said.bits)
+            hearers |= {neighbor.number for neighbor in self.sensors[number].neighbors}
+        for number in sorted(hearers):
+            self.minds[number].hear(said, self.now)
+
+    def push(self, p: int, contact: Body) -> None:
+        """Rule 6, in the contact's community."""
+        with_header: set[tuple[int, int]] = set()
+        for number in sorted(self.minds[contact.number].members.places):
+            mind = self.minds[number]
+            if self.sensors[number].exhausted or not mind.route_leaves(p, self.now):
+                continue
+            for copy in list(mind.queue):
+                leaves, option = mind.push(copy, p, self.now)
+                if not leaves:
+                    continue
+                if copy.exposed:
+                    line = mind.way_to(contact.number)
+                    if self.offer_bits(copy, line[-1], p, with_header) > self.budget_bits[p]:
+                        continue
+                    if not self.accepts(copy, line, p, with_header):
+                        copy.settle(p)
+                        continue
+                if option:
+                    mind.assign(copy, option, p)
+                else:
+                    self.carry_out(self.sensors[number], copy, mind.send(copy, p, self.now))
+
+    # Offers.
+
+    def offer_bits(self, copy: Copy, last: int, p: int, with_header: set[tuple[int, int]]) -> int:
+        """What the subscriber hears of an offer."""
+        return Offer(copy.event.number, (last, self.node_of(p)) not in with_header).bits
+
+    def accepts(self, copy: Copy, line: list[int], p: int, with_header: set[tuple[int, int]]) -> bool:
+        """The offer goes along the line and to the subscriber: its answer."""
+        for link in pairwise([*line, self.node_of(p)]):
+            offer = Offer(copy.event.number, link not in with_header)
+            with_header.add(link)
+            if link[1] < len(self.sensors):
+                self.tell_sensor(self.sensors[link[0]], self.sensors[link[1]], "offer", offer.bits)
+            else:
+                self.tell_subscriber(self.sensors[link[0]], p, "offer", offer.bits)
+        return not self.walkers[p].has(copy.event.number)
+
+    # Events between sensors.
+
+    def carry_out(self, start: Body, copy: Copy, sending: Sending) -> None:
+        """What a sensor sends goes from hop to hop, and a copy stays at each end."""
+        row_of = {start.number: -1}
+        for sender, receiver, parcel in sending.hops:
+            if sender in row_of:
+                row = self.pass_on(self.sensors[sender], self.sensors[receiver], parcel, start, copy)
+                if row is not None:
+                    row_of[receiver] = row
+        for root, parcel in sending.left:
+            if root in row_of:
+                kept, displaced = self.minds[root].take(parcel)
+                self.note_stored(self.sensors[root], parcel.event, kept, displaced, row_of[root])
+
+    def send_new_copies(self, body: Body) -> None:
+        """Rule 10."""
+        mind = self.minds[body.number]
+        for copy in mind.new_copies():
+            if copy in mind.queue and not body.exhausted:
+                sending = mind.send_new(copy, self.now)
+                if sending:
+                    self.carry_out(body, copy, sending)
+
+    # Events between a sensor and a subscriber.
+
+    def hand_over_to(self, p: int, body: Body) -> None:
+        """Rule 7."""
+        mind, walker = self.minds[body.number], self.walkers[p]
+        with_header: set[tuple[int, int]] = set()
+        for copy in mind.for_subscriber(p):
+            parcel = mind.parcel_for(copy, p)
+            offer = self.offer_bits(copy, body.number, p, with_header) if copy.exposed else 0
+            if body.exhausted or offer + parcel.bits > self.budget_bits[p]:
+                continue
+            if copy.exposed and not self.accepts(copy, [body.number], p, with_header):
+                copy.settle(p)
+            elif self.send_to_subscriber(body, p, parcel, copy):
+                mind.hand_over(copy, p)
+                self.note_reception(p, parcel, walker.receive(parcel, body.number))
+
+    def give_errands(self, p: int, body: Body) -> None:
+        """Rule 8: what was promised to a walker."""
+        mind, walker = self.minds[body.number], self.walkers[p]
+        for copy in mind.for_walker(p):
+            parcel = mind.errand_of(copy)
+            if body.exhausted or parcel.bits > self.budget_bits[p]:
+                continue
+            if self.send_to_subscriber(body, p, parcel, copy):
+                assert parcel.errand is not None
+                copy.settle(parcel.errand.target)
+                self.note_reception(p, parcel, walker.receive(parcel, body.number))
+
+    def drop_errands(self, p: int, in_reach: list[Body]) -> None:
+        """Rule 8: what a walker leaves."""
+        walker = self.walkers[p]
+        for task in list(walker.tasks):
+            number = walker.due_at(task, [body.number for body in in_reach], self.now)
+            if number is None or walker.drop(task).bits > self.budget_bits[p]:
+                continue
+            walker.tasks.remove(task)
+            self.leave(p, self.sensors[number], walker.drop(task))
+
+    def deposit(self, p: int, in_reach: list[Body]) -> None:
+        """Rule 9."""
+        walker = self.walkers[p]
+        for carried in list(walker.bag):
+            number = walker.depot(carried, [body.number for body in in_reach])
+            if number is not None and walker.deposit_bits <= self.budget_bits[p]:
+                self.leave(p, self.sensors[number], walker.deposit(carried, number))
+
+    def leave(self, p: int, body: Body, parcel: Parcel) -> None:
+        """A subscriber gives an event to a sensor."""
+        row = self.send_to_sensor(p, body, parcel, RETURN)
+        if row is not None:
+            mind = self.minds[body.number]
+            kept, displaced = mind.take_deposit(parcel) if parcel.carry else mind.take_dropped(parcel)
+            self.note_stored(body, parcel.event, kept, displaced, row)
+
+    # Deaths.
+
+    def bury(self) -> None:
+        """The exhausted die with their copies; who is left in their communities tells who that is."""
+        dying = [body for body in self.sensors if body.exhausted and body.died < 0]
+        for body in dying:
+            body.died = self.now
+            self.lose_queue(body, self.minds[body.number])
+            for other in body.neighbors:
+                other.neighbors.remove(body)
+            body.neighbors = []
+        changed = [community for community in self.communities if set(community.sensors) & set(dying)]
+        for old in changed:
+            self.communities.remove(old)
+            parts = find_communities([body for body in old.sensors if body.died < 0])
+            self.communities += parts
+            self.tell_maps(parts)
+        self.communities.sort(key=lambda community: community.sensors[0].number)
