@@ -2,6 +2,8 @@
 
 from serai.opportunistic import Router, setting
 
+FAR = 1e9  # hops to somebody nobody has heard of
+
 
 class Flooding(Router):
     """Epidemic routing (Vahdat and Becker 2000): whatever the neighbour has not seen."""
@@ -10,6 +12,8 @@ class Flooding(Router):
 class Direct(Router):
     """Direct delivery: only to whom it is for."""
 
+    stable = True
+
     def offers(self, copy, peer, now):
         return self.wanted(copy, peer)
 
@@ -17,6 +21,7 @@ class Direct(Router):
 class SprayAndWait(Router):
     """Spray and wait (Spyropoulos, Psounis, Raghavendra 2005)."""
 
+    stable = True
     copies: int = setting(8, ge=1, doc="Copies of a bundle that its source may give away.")
     spray: str = setting("binary", choices=("binary", "source"), doc="Half of them, or single ones.")
 
@@ -43,6 +48,8 @@ class SprayAndWait(Router):
 class FirstContact(Router):
     """First contact (Jain, Fall, Patra 2004): one copy, to whoever comes; subscribers are served on the way."""
 
+    stable = True
+
     def created(self, copy, now):
         copy.note = True  # whether the copy that travels is here
 
@@ -67,7 +74,7 @@ class FirstContact(Router):
 class Prophet(Router):
     """PRoPHET (RFC 6693); a subscriber of a channel is the channel."""
 
-    lists = True
+    lists = stable = True
     encounter: float = setting(0.7, ge=0, le=1, doc="P_encounter: how much a contact raises a predictability.")
     transitivity: float = setting(0.9, ge=0, le=1, doc="Beta: how much of a neighbour's predictability counts.")
     aging: float = setting(0.999, ge=0, le=1, doc="Gamma: what is left of a predictability after `aging_unit`.")
@@ -81,7 +88,7 @@ class Prophet(Router):
         self.chance = {destination: chance * left for destination, chance in self.chance.items()}
         self.aged_s = now
 
-    def meet(self, destination):
+    def meet(self, destination, now):
         before = self.chance.get(destination, 0.0)
         self.chance[destination] = before + (1.0 - before) * self.encounter
 
@@ -93,30 +100,55 @@ class Prophet(Router):
     def hear(self, peer, content, now):
         self.age(now)
         if peer.lists == 1:
-            self.meet(("node", peer.id))
+            self.meet(("node", peer.id), now)
         for destination, chance in content.items():
             if destination == ("node", self.node):
                 continue
             if destination[0] == "channel" and chance == 1.0:
                 if peer.lists == 1:
-                    self.meet(destination)
+                    self.meet(destination, now)
                 continue
             by_way_of_peer = self.chance["node", peer.id] * chance * self.transitivity
             self.chance[destination] = max(self.chance.get(destination, 0.0), by_way_of_peer)
+        peer.channels = {who[1] for who, chance in content.items() if who[0] == "channel" and chance == 1.0}
         peer.note = (content, dict(self.chance))
-
-    def wanted(self, copy, peer):
-        return peer.note[0].get(("channel", copy.channel)) == 1.0
 
     def offers(self, copy, peer, now):
         theirs, mine = (known.get(("channel", copy.channel), 0.0) for known in peer.note)
         return theirs == 1.0 or theirs > mine
 
 
+class Prophet2(Prophet):
+    """PRoPHETv2 (Grasic and others 2011; RFC 6693): who is met again soon was hardly away."""
+
+    encounter_max: float = setting(0.7, ge=0, le=1, doc="P_encounter_max, in place of `encounter`.")
+    interval: float = setting("30 min", time=True, doc="I_typ: so long after the last one an encounter counts in full.")
+    encounter_first: float = setting(0.5, ge=0, le=1, doc="P_encounter_first: the predictability after the first one.")
+    first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter is a first one again.")
+    forward: str = setting("greater", choices=("greater", "at-least"), doc="Offered to the likelier, or the as likely.")
+
+    def start(self):
+        super().start()
+        self.met_s = {}
+
+    def meet(self, destination, now):
+        before, last_s = self.chance.get(destination, 0.0), self.met_s.get(destination, 0.0)
+        share = min((now - last_s) / self.interval, 1.0) if last_s else 1.0
+        self.met_s[destination] = now
+        raised = before + (1.0 - before) * self.encounter_max * share
+        self.chance[destination] = self.encounter_first if before < self.first_threshold else raised
+
+    def offers(self, copy, peer, now):
+        if self.forward == "greater":
+            return super().offers(copy, peer, now)
+        theirs, mine = (known.get(("channel", copy.channel), 0.0) for known in peer.note)
+        return theirs >= mine * (1.0 - 1e-9)
+
+
 class Dpsp(Router):
     """DPSP (Greifenberg and Kutscher 2008): subscriptions spread with their hop counts."""
 
-    lists = True
+    lists = stable = True
     filters: tuple = setting(
         ("duplicate",), choices=("known-subscription", "hop-count", "duplicate"), doc="What may be offered at all."
     )
@@ -146,17 +178,18 @@ class Dpsp(Router):
         for id, (subscriber, channel, created, hops) in content.items():
             if subscriber == self.node or now >= created + self.lifetime:
                 continue
-            theirs[channel] = min(theirs.get(channel, hops), hops)
-            here = (subscriber, channel, created, hops + 1)
-            self.known[id] = max(self.known.get(id, here), here, key=lambda entry: (entry[2], -entry[3]))
+            if hops < theirs.get(channel, FAR):
+                theirs[channel] = hops
+            before = self.known.get(id)
+            if before is None or (created, -hops - 1) > (before[2], -before[3]):
+                self.known[id] = subscriber, channel, created, hops + 1
         for _, channel, created, hops in self.known.values():
             if now < created + self.lifetime:
-                mine[channel] = min(mine.get(channel, hops), hops)
+                if hops < mine.get(channel, FAR):
+                    mine[channel] = hops
                 popularity[channel] = popularity.get(channel, 0) + 1
+        peer.channels = {channel for channel, hops in theirs.items() if hops == 0}
         peer.note = theirs, mine, popularity
-
-    def wanted(self, copy, peer):
-        return peer.note[0].get(copy.channel) == 0
 
     def offers(self, copy, peer, now):
         theirs, mine, _ = peer.note
@@ -168,13 +201,17 @@ class Dpsp(Router):
             return self.missing_entry == "pass"
         return theirs[copy.channel] <= mine[copy.channel] + self.hop_tolerance
 
-    def before(self, one, other, peer):
-        votes = [self.vote(priority, one, other, peer) for priority in self.priorities]
-        return sum(votes) if self.combine == "vote" else next((vote for vote in votes if vote), 0)
+    def priority(self, copy, peer, now):
+        if self.combine == "vote" and len(self.priorities) > 1:
+            return 0  # no number says how a vote ends
+        return tuple(self.worth(priority, copy, peer) for priority in self.priorities)
 
-    def vote(self, priority, one, other, peer):
-        first, second = (self.worth(priority, copy, peer) for copy in (one, other))
-        return (first > second) - (first < second)
+    def before(self, one, other, peer):
+        votes = 0
+        for priority in self.priorities:
+            first, second = self.worth(priority, one, peer), self.worth(priority, other, peer)
+            votes += (first > second) - (first < second)
+        return votes
 
     def worth(self, priority, copy, peer):
         theirs, _, popularity = peer.note
@@ -182,4 +219,4 @@ class Dpsp(Router):
             return copy.created_s
         if priority == "long-delay":
             return -copy.created_s
-        return -theirs.get(copy.channel, 1e9) if priority == "hop-count" else popularity.get(copy.channel, 0)
+        return -theirs.get(copy.channel, FAR) if priority == "hop-count" else popularity.get(copy.channel, 0)

@@ -16,7 +16,7 @@ def run_routers(world: ContactWorld, medium: Medium, settings: Any) -> Result:
         return Router(
             node,
             protocol_of(settings),
-            settings,
+            protocol_of(settings).rules_of(settings),
             capacity_bytes=medium.capacity_bytes,
             when_full=medium.when_full,
             keep_own=medium.keep_own,

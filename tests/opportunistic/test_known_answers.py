@@ -74,17 +74,50 @@ def test_who_does_not_carry_takes_only_what_it_wants() -> None:
 
 @pytest.mark.parametrize(
     ("when_full", "kept"),
-    [(0, [0, 1]), (1, [1, 2]), (2, [0, 2])],
-    ids=["refuse", "oldest", "soonest"],
+    [(0, [0, 1]), (1, [1, 2]), (2, [0, 2]), (4, [0, 2])],
+    ids=["refuse", "oldest", "soonest", "youngest"],
 )
 def test_a_full_store(when_full: int, kept: list[int]) -> None:
-    """Room for two: the third is refused, or the oldest leaves, or the one that expires soonest."""
+    """Room for two: the third is refused, or the oldest leaves, or who expires soonest, or the younger of the two."""
     bundles = [(1.0, A, 0, 100, 500.0), (2.0, A, 0, 100, 50.0), (3.0, A, 0, 100, 500.0)]
     given = world([(A, B, 10.0, 20.0), (B, C, 30.0, 40.0)], bundles, [(C, 0)])
     medium = {"capacity_bytes": 200, "when_full": when_full}
     outcome = run("flooding", given, medium, order="oldest")
     assert outcome.peak_bytes.max() == 200
     assert [bundle for bundle, _, _ in deliveries(outcome)] == kept
+
+
+@pytest.mark.parametrize(("when_full", "kept"), [(1, [1, 2]), (5, [0, 2])], ids=["oldest", "largest"])
+def test_the_largest_leaves_a_full_store(when_full: int, kept: list[int]) -> None:
+    given = world([(A, B, 10.0, 20.0)], [(1.0, A, 0, 50), (2.0, A, 0, 100), (3.0, A, 0, 80)], [])
+    outcome = run("flooding", given, {"capacity_bytes": 200, "when_full": when_full}, order="oldest")
+    assert sent(outcome) == [(bundle, A, B) for bundle in kept]
+
+
+@pytest.mark.parametrize(
+    ("when_full", "until_s", "kept"),
+    [(1, 5.15, [1, 2]), (6, 5.15, [0, 2]), (6, 5.05, [1, 2]), (7, 5.05, [0, 2])],
+    ids=["oldest", "most-copied", "never-copied", "least-wanted"],
+)
+def test_what_a_node_has_seen_of_others_decides(when_full: int, until_s: float, kept: list[int]) -> None:
+    """In its first contact A can hand on the newer of two bundles, or nothing; C wants what the older one is about.
+    Then a third is born, and what is left goes to B."""
+    met = [(A, C, 5.0, until_s), (A, B, 10.0, 20.0)]
+    given = world(met, [(1.0, A, 0), (2.0, A, 1), (7.0, A, 1)], [(C, 0)])
+    for seen in ("live", "vector"):
+        medium = {"capacity_bytes": 200, "when_full": when_full}
+        outcome = run("flooding", given, medium, order="newest", seen=seen, id_bytes=0)
+        assert sorted(row for row in sent(outcome) if row[2] == B) == [(bundle, A, B) for bundle in kept]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("oldest", [0, 1, 2]), ("newest", [2, 1, 0]), ("smallest", [1, 2, 0]), ("soonest", [2, 0, 1])],
+)
+def test_what_goes_first(order: str, expected: list[int]) -> None:
+    bundles = [(1.0, A, 0, 90, 50.0), (2.0, A, 0, 50, 90.0), (3.0, A, 0, 70, 40.0)]
+    outcome = run("flooding", world(ONE_CONTACT, bundles, []), order=order)
+    assert sent(outcome) == [(bundle, A, B) for bundle in expected]
 
 
 def test_a_store_of_nothing_still_hands_over_what_is_wanted() -> None:

@@ -37,7 +37,7 @@ def bundle(number: int, source: str = "a", channel: str = "news", lifetime_s: fl
 
 
 def router(name: str, settings: Any = OLDEST, protocol: Any = dpsp.PROTOCOL, **more: Any) -> Router:
-    return Router(name, protocol, settings, mark=ord(name), **more)
+    return Router(name, protocol, protocol.rules_of(settings), mark=ord(name), **more)
 
 
 def meet(one: Router, other: Router, now_s: float = 50.0) -> None:

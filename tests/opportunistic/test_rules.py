@@ -5,7 +5,7 @@ import math
 import pytest
 
 from serai.core.jit import kernel
-from serai.opportunistic import direct, dpsp, first_contact, prophet, spray
+from serai.opportunistic import direct, dpsp, first_contact, prophet, prophet2, spray
 from serai.opportunistic.engine import answers
 from serai.opportunistic.protocols import ROUTING_PROTOCOLS
 from serai.opportunistic.routing import RoutingProtocol
@@ -76,11 +76,29 @@ def test_first_contact_gives_its_copy_to_who_is_no_subscriber(
     assert first_contact.splits(first_contact.FirstContact(goes_on=False), offer(wanted, copies)) == (copies, 0)
 
 
+@pytest.mark.parametrize(
+    ("predictability", "since_s", "expected"),
+    [(0.0, FAR, 0.4), (0.09, 100.0, 0.4), (0.5, FAR, 0.75), (0.5, 100.0, 0.75), (0.5, 20.0, 0.55), (0.5, 0.0, 0.5)],
+    ids=["first", "as good as first", "heard of", "after long", "soon", "at once"],
+)
+def test_in_the_second_version_encounters_soon_after_another_count_less(
+    predictability: float, since_s: float, expected: float
+) -> None:
+    """P_encounter_max 0.5 after I_typ = 100 s; P_encounter_first 0.4 below 0.1. After 20 s: 0.5 + 0.5 * 0.5 / 5."""
+    chosen = prophet2.Settings(encounter_max=0.5, interval="100 s", encounter_first=0.4)
+    own = prophet2.rules_of(chosen).own
+    assert prophet.after_encounter(own, predictability, since_s) == pytest.approx(expected)
+    assert not prophet.offers(own, offer())
+    at_least = prophet2.rules_of(prophet2.Settings(forward="at-least")).own
+    assert prophet.offers(at_least, offer(theirs=0.2, mine=0.2))
+    assert not prophet.offers(at_least, offer(theirs=0.19, mine=0.2))
+
+
 def test_prophets_predictabilities() -> None:
     """RFC 6693, section 2.1.2, with P_encounter 0.5, beta 0.25, gamma 0.5 for 10 s."""
     own = prophet.Prophet(0.5, 0.25, 0.5, 10.0, as_the_one=False)
-    assert prophet.after_encounter(own, 0.0) == 0.5
-    assert prophet.after_encounter(own, 0.5) == 0.75
+    assert prophet.after_encounter(own, 0.0, FAR) == 0.5
+    assert prophet.after_encounter(own, 0.5, 1.0) == 0.75
     assert prophet.aging_factor(own, 20.0) == 0.25
     assert prophet.by_way_of(own, 0.0, 0.5, 0.8) == pytest.approx(0.1)
     assert prophet.by_way_of(own, 0.3, 0.5, 0.8) == 0.3

@@ -6,12 +6,12 @@ import pytest
 
 from serai.core.statistics import Estimate
 from serai.lab import parse_scenario
-from serai.opportunistic.paper import FLOODING, SHORT_DELAY, Variant, scenario_text, variants, worlds
+from serai.opportunistic.paper import BASELINES, FLOODING, SHORT_DELAY, Variant, scenario_text, variants, worlds
 from serai.papers.claims import FAILS, HOLDS, OPEN
-from serai.report.dpsp import SHOWN, Study, as_text, claims_table, judge, ranking, write_study
+from serai.report.dpsp import BESIDE, Study, as_text, claims_table, judge, ranking, side_by_side, write_study
 
 OTHER = Variant("dpsp", ("duplicate",), ("hop-count",))
-NAMES = (FLOODING.name, SHORT_DELAY.name, OTHER.name)
+NAMES = (FLOODING.name, SHORT_DELAY.name, OTHER.name, *(variant.name for variant in BASELINES))
 
 
 def study(gains: dict[str, tuple[float, float]], delays: dict[str, float], count: int = 20) -> Study:
@@ -20,9 +20,9 @@ def study(gains: dict[str, tuple[float, float]], delays: dict[str, float], count
     for world in worlds():
         for name in NAMES:
             mean, error = gains.get(name, (0.0, 0.01))
-            estimates[world.name, name] = {metric: Estimate(0.5 + mean, error, count) for metric in SHOWN}
-            estimates[world.name, name]["mean_delay_s"] = Estimate(delays[name], 1.0, count)
-            for metric in SHOWN:
+            estimates[world.name, name] = {metric: Estimate(0.5 + mean, error, count) for metric in BESIDE}
+            estimates[world.name, name]["mean_delay_s"] = Estimate(delays.get(name, 1.0), 1.0, count)
+            for metric in BESIDE:
                 differences[world.name, name, metric] = Estimate(mean, error, count)
     return Study(count, estimates, differences)
 
@@ -38,7 +38,9 @@ def test_every_combination_once() -> None:
     names = [variant.name for variant in variants()]
     assert len(set(names)) == len(names) == 1 + 8 * 16
     for world in worlds():
-        for variant in (FLOODING, SHORT_DELAY, OTHER, Variant("dpsp")):
+        trace = world.settings.get("contacts.file")
+        assert trace is None or Path(str(trace)).is_file()
+        for variant in (FLOODING, SHORT_DELAY, OTHER, Variant("dpsp"), *BASELINES):
             scenario = parse_scenario(scenario_text(world, variant))
             assert scenario.protocol.name == variant.protocol
             if variant.protocol == "dpsp":
@@ -76,8 +78,21 @@ def test_ranked_by_delivery() -> None:
         SHORT_DELAY.name,
         FLOODING.name,
     ]
-    assert len(claims_table(found).rows) == 5 * 3
+    assert len(claims_table(found).rows) == 5 * 4
     assert "cannot be told" in as_text(found) or "does not hold" in as_text(found)
+
+
+def test_routers_of_others_stand_beside_and_decide_no_claim() -> None:
+    gains = {OTHER.name: (0.1, 0.01), "MaxProp": (0.2, 0.01), "Bubble Rap": (-0.3, 0.01)}
+    found = study(gains, DELAYS)
+    table = side_by_side(found, worlds()[0])
+    names = [row[0].text for row in table.rows]
+    assert names[:2] == ["MaxProp", f"{OTHER.name} (DPSP)"]
+    assert names[-1] == "Bubble Rap"
+    assert len(names) == len(BASELINES) + 3
+    assert [row[-1].text for row in table.rows if row[0].text == "MaxProp"] == ["20.0 ± 2.1"]
+    assert "best: D / hop-count" in judge(found, "community")[0].evidence
+    assert "MaxProp" not in [row[1].text for row in ranking(found, worlds()[0]).rows]
 
 
 def test_the_page_is_written(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Against an independent simulator: the contacts and messages of a run of The ONE, and what its report says."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ ROUTERS = {
     "flooding": "EpidemicRouter",
     "spray": "SprayAndWaitRouter",
     "prophet": "ProphetRouter",
+    "prophet2": "ProphetV2Router",
     "direct": "DirectDeliveryRouter",
     "first-contact": "FirstContactRouter",
 }
@@ -77,6 +79,27 @@ def test_first_contact_does_what_the_one_does(tmp_path: Path) -> None:
     assert sum(relayed) / len(runs) == pytest.approx(expected["relayed"], rel=0.01)
     assert min(delivered) <= expected["delivered"] <= max(delivered)
     assert max(delivered) - min(delivered) < 0.1 * expected["delivered"]
+
+
+@pytest.mark.skipif(not WHOLE.is_dir(), reason="the whole data is not part of the project")
+def test_prophet2_does_what_the_one_does(tmp_path: Path) -> None:
+    expected = reported(ROUTERS["prophet2"])
+    ours = message_stats(simulate(scenario_of(WHOLE, ".gz", "2 h", tmp_path, "prophet2"), seed=0, full_log=True))
+    for name, within in (("relayed", 0.01), ("started", 0.01), ("delivered", 0.01), ("dropped", 0.01)):
+        assert ours[name] == pytest.approx(expected[name], rel=within), name
+    assert ours["latency_avg"] == pytest.approx(expected["latency_avg"], rel=0.03)
+    assert ours["hopcount_avg"] == pytest.approx(expected["hopcount_avg"], rel=0.035)
+
+
+@pytest.mark.skipif(not WHOLE.is_dir(), reason="the whole data is not part of the project")
+@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="it takes minutes: make test-all")
+def test_maxprop_does_what_the_one_does(tmp_path: Path) -> None:
+    expected = reported("MaxPropRouter")
+    ours = message_stats(simulate(scenario_of(WHOLE, ".gz", "2 h", tmp_path, "maxprop"), seed=0, full_log=True))
+    for name, within in (("relayed", 0.01), ("started", 0.01), ("delivered", 0.005)):
+        assert ours[name] == pytest.approx(expected[name], rel=within), name
+    assert ours["latency_avg"] == pytest.approx(expected["latency_avg"], rel=0.03)
+    assert ours["hopcount_avg"] == pytest.approx(expected["hopcount_avg"], rel=0.035)
 
 
 def test_the_first_seconds_by_objects_and_by_arrays(tmp_path: Path) -> None:

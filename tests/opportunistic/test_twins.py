@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, spray
+from serai.opportunistic import direct, dpsp, first_contact, flooding, prophet, prophet2, spray
 from serai.opportunistic.engine.loop import simulate
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
 from serai.opportunistic.engine.stores import bit_of
@@ -84,7 +84,7 @@ MEDIA = st.builds(
     rate_bps=st.sampled_from([400.0, 4000.0, 1e6]),
     duration_s=st.sampled_from([END_S, END_S, 25.5, 0.0]),
     capacity_bytes=st.sampled_from([1 << 60, 1 << 60, 0, 1, 100, 1050]),
-    when_full=st.sampled_from([0, 1, 2, 3]),
+    when_full=st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7]),
     single=st.booleans(),
     step_s=st.sampled_from([0.0, 0.0, 1.0, 2.5]),
     lifetime_unit_s=st.sampled_from([0.0, 0.0, 3.0, 7.5]),
@@ -97,11 +97,13 @@ MEDIA = st.builds(
         keep_own=0 if medium.when_full == 3 else medium.keep_own,  # the scenario refuses both at once
     )
 )
-FOR_ROUTERS = MEDIA.filter(lambda medium: medium.when_full < 3 and not medium.lifetime_unit_s)  # others: simulated only
+FOR_ROUTERS = MEDIA.filter(
+    lambda medium: medium.when_full != 3 and not medium.lifetime_unit_s
+)  # others: simulated only
 
 SHARED = {
     "seen": st.sampled_from(["live", "vector", "bloom"]),
-    "order": st.sampled_from(["random", "oldest", "newest"]),
+    "order": st.sampled_from(["random", "oldest", "newest", "smallest", "soonest"]),
     "wanted_first": st.booleans(),
     "consume": st.booleans(),
     "skip_late": st.booleans(),
@@ -110,6 +112,14 @@ SHARED = {
     "header_bytes": st.sampled_from([0, 32]),
     "entry_bytes": st.sampled_from([0, 40]),
     "bloom_bits": st.sampled_from([1, 2, 10]),
+}
+SECOND = {
+    "encounter_max": st.sampled_from([0.2, 0.7]),
+    "interval": st.sampled_from(["2 s", "15 s"]),
+    "first_threshold": st.sampled_from([0.0, 0.1, 0.6]),
+    "forward": st.sampled_from(["greater", "at-least"]),
+    "aging": st.sampled_from([0.5, 0.98]),
+    "aging_unit": st.sampled_from(["3 s", "30 s"]),
 }
 SETTINGS = st.one_of(
     st.builds(dpsp.Settings, **SHARED,
@@ -128,6 +138,8 @@ SETTINGS = st.one_of(
     st.builds(prophet.Settings, **(SHARED | {"seen": st.just("live")}), variant=st.just("the-one"),
         aging=st.sampled_from([0.5, 0.98]), aging_unit=st.sampled_from(["3 s", "30 s"]),
         encounter=st.sampled_from([0.2, 0.75]), transitivity=st.sampled_from([0.0, 0.25, 0.9])),
+    st.builds(prophet2.Settings, **SHARED, **SECOND, transitivity=st.sampled_from([0.0, 0.9])),
+    st.builds(prophet2.Settings, **(SHARED | {"seen": st.just("live")}), **SECOND, variant=st.just("the-one")),
 )  # fmt: skip
 
 
@@ -167,7 +179,7 @@ def test_more_bundles_than_a_word_has_bits(seed: int, medium: Medium, chosen: An
     world = worlds_from(seed, fewest=65, most=140)
     fast = simulate(world, medium, chosen)
     assert_same(fast, run_slowly(world, medium, chosen), medium, world)
-    if not for_nothing(chosen) and medium.when_full < 3 and not medium.lifetime_unit_s:
+    if not for_nothing(chosen) and medium.when_full != 3 and not medium.lifetime_unit_s:
         assert_same(fast, run_routers(world, medium, chosen), medium, world)
 
 
@@ -183,6 +195,8 @@ def assert_same(fast: Outcome, slow: Result, medium: Medium, world: ContactWorld
         for node in range(NODES):
             assert steps(told[node]) == steps(slow.stored.get(node, []))
     assert list(rows) == slow.deliveries
+    listings = [(*row[:5], TRANSFERS[row[6]]) for row in fast.list_log.tolist()]
+    assert sorted(listings) == sorted(slow.listings)
     assert (fast.control_bytes, fast.lists, fast.contacts) == (slow.control_bytes, slow.lists, slow.contacts)
     counts = {name: sum(row[6] == name for row in slow.transfers) for name in TRANSFERS}
     assert fast.transfers == counts

@@ -26,8 +26,12 @@ from serai.opportunistic.workload import (
     zipf,
 )
 from serai.traces.names import NodeNames
+from serai.world.contacts import Contacts
 
 FILES = Path(__file__).parents[1] / "traces" / "files"
+
+
+NOBODY_MEETS = Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 
 
 def scenario(*overrides: str, text: str = "") -> OpportunisticScenario:
@@ -43,7 +47,7 @@ def nodes(count: int = 100) -> NodeNames:
 def drawn(made: OpportunisticScenario, seed: int = 1, known: NodeNames | None = None) -> tuple[Published, Wanted]:
     known = known or nodes(made.nodes.count)
     published = publications(made, known, seed)
-    return published, subscriptions_of(made, known, published, seed)
+    return published, subscriptions_of(made, known, published, seed, NOBODY_MEETS)
 
 
 def same(one: Any, other: Any) -> bool:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from serai.core.rules import rule
 from serai.opportunistic.routing import RoutingProtocol
-from serai.opportunistic.rules import Offer, RouterSettings
+from serai.opportunistic.rules import Offer
+from serai.opportunistic.settings import RouterSettings
 
 
 class Settings(RouterSettings):

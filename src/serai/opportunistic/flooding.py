@@ -8,7 +8,7 @@ rules but the shared ones.
 from typing import Literal
 
 from serai.opportunistic.routing import RoutingProtocol
-from serai.opportunistic.rules import RouterSettings
+from serai.opportunistic.settings import RouterSettings
 
 
 class Settings(RouterSettings):

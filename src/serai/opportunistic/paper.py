@@ -3,7 +3,8 @@
     J. Greifenberg, D. Kutscher: Efficient Publish/Subscribe-Based Multicast for Opportunistic Networking with
     Self-Organized Resource Utilization. AINA Workshops 2008.
 
-Every combination of filters with every combination of priorities, and Flooding, in three worlds.
+Every combination of filters with every combination of priorities, and Flooding, in four worlds; and beside them routers
+of others, which the text's claims are not about.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ FILTERS: Final = ("known-subscription", "hop-count", "duplicate")
 PRIORITIES: Final = ("short-delay", "long-delay", "hop-count", "popularity")
 _INITIALS: Final = {"known-subscription": "K", "hop-count": "H", "duplicate": "D"}
 
-TITLE: Final = "DPSP: every combination of filters and priorities, and Flooding"
+TITLE: Final = "DPSP: every combination of filters and priorities, Flooding, and other routers"
+_NAMES: Final = {
+    "flooding": "Flooding",
+    "direct": "Direct delivery",
+    "spray": "Spray and wait",
+    "first-contact": "First contact",
+    "prophet": "PRoPHET",
+    "prophet2": "PRoPHETv2",
+    "maxprop": "MaxProp",
+    "bubble-rap": "Bubble Rap",
+    "socialcast": "SocialCast",
+    "socio-aware": "Socio-aware overlay",
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class World:
 
     name: str
     title: str
-    settings: dict[str, str | int]
+    settings: dict[str, str | int | float]
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class Variant:
     def name(self) -> str:
         """Filters, then priorities: `D / short-delay`."""
         if self.protocol != "dpsp":
-            return self.protocol.capitalize()
+            return _NAMES[self.protocol]
         return f"{''.join(_INITIALS[name] for name in self.filters) or '-'} / {' + '.join(self.priorities) or 'none'}"
 
     def settings(self) -> dict[str, str | list[str]]:
@@ -64,8 +77,12 @@ SHORT_DELAY: Final = Variant("dpsp", ("duplicate",), ("short-delay",))
 """The text's winner; with the one filter that saves sending what the neighbour has."""
 
 
+BASELINES: Final = tuple(Variant(name) for name in _NAMES if name != "flooding")
+"""Routers of others, with their own defaults."""
+
+
 def variants() -> list[Variant]:
-    """All routers of the study: 8 sets of filters times 16 sets of priorities, and Flooding."""
+    """The routers that the text is about: 8 sets of filters times 16 sets of priorities, and Flooding."""
     return [FLOODING] + [Variant("dpsp", f, p) for f in _subsets(FILTERS) for p in _subsets(PRIORITIES)]
 
 
@@ -73,7 +90,7 @@ def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [chosen for size in range(len(names) + 1) for chosen in combinations(names, size)]
 
 
-_SCARCE: Final[dict[str, str | int]] = {
+_SCARCE: Final[dict[str, str | int | float]] = {
     "duration": "3 h",
     "nodes.count": 40,
     "nodes.store": "2 MB",
@@ -86,12 +103,21 @@ _SCARCE: Final[dict[str, str | int]] = {
 """About six meetings of a node in an hour; stores and contacts are too small for all, so it matters what goes first."""
 
 
+_ALIKE: Final[dict[str, str | int | float]] = {
+    **_SCARCE,
+    "movement.model": "community",
+    "subscriptions.alike": "community",
+    "subscriptions.mixing": 0.25,
+}
+"""Who meets, wants alike, but for a quarter of what each wants: what routers that look for communities are made for."""
+
+
 def worlds() -> list[World]:
-    """Random waypoint, a community mobility, and a real trace."""
-    birds: dict[str, str | int] = {
+    """Random waypoint, a community mobility, the same with neighbours who want alike, and a real trace."""
+    birds: dict[str, str | int | float] = {
         "duration": "60 d",
         "contacts.source": "trace",
-        "contacts.file": str(resources.files("serai.papers") / "oystercatchers.txt"),
+        "contacts.file": str(resources.files("serai.opportunistic") / "oystercatchers.txt"),
         "nodes.store": "1 MB",
         "radio.rate": "100 bps",
         "protocol.repeat": "1 h",
@@ -103,6 +129,7 @@ def worlds() -> list[World]:
     return [
         World("random-waypoint", "random waypoint, 40 nodes, 3 h", _SCARCE),
         World("community", "homes and visits, 40 nodes, 3 h", {**_SCARCE, "movement.model": "community"}),
+        World("alike", "homes and visits, neighbours want alike, 40 nodes, 3 h", _ALIKE),
         World(
             "oystercatchers",
             "two oystercatchers with tags that come within 1 km of each other 181 times in 60 days",

@@ -3,11 +3,13 @@
 Lindgren, Doria, Davies, Grasic, RFC 6693, section 2.1: delivery predictabilities, raised by encounters, aged with time,
 passed on by transitivity. The RFC has nodes as destinations. Here a channel is a destination, too: at its subscribers
 its predictability is 1, and a node that meets one of them has met the channel. With one subscriber a channel, as for
-unicast messages, both are the same. The ONE's ProphetRouter, which is older than the RFC, is a variant.
+unicast messages, both are the same. The ONE's ProphetRouter, which is older than the RFC, is a variant. PRoPHETv2
+(`serai.opportunistic.prophet2`) is the same with encounters that count for less the sooner they come again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -18,34 +20,42 @@ from serai.core.rules import rule, step
 from serai.core.units import Seconds
 from serai.opportunistic.router.knowledge import Knowledge, OwnSubscriptions, View
 from serai.opportunistic.routing import Room, RoutingProtocol, Size
-from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
+from serai.opportunistic.rules import Offer, RouterRules, shared_rules
+from serai.opportunistic.settings import RouterSettings
 
 if TYPE_CHECKING:
     from serai.opportunistic.engine.state import Net
 
 SUBSCRIBED = 1.0  # the predictability of a channel at its subscriber
+AT_THE_END = 3  # numbers of a node's memory after its predictabilities
+IDLE = math.inf  # not met before
 EQUAL = 1e-9  # two that age alike and are as close as that differ by rounding only, now this way and now that
 
 
-class Settings(RouterSettings):
-    """The parameters of the RFC, section 3.3."""
+class Parameters(RouterSettings):
+    """Those of the RFC, section 3.3, that both versions have."""
 
-    name: Literal["prophet"] = "prophet"
-    encounter: float = setting(0.7, gt=0, lt=1, description="P_encounter: how much a contact raises predictability.")
     transitivity: float = setting(0.9, ge=0, le=1, description="Beta: how much of a neighbour's predictability counts.")
     aging: float = setting(0.999, gt=0, le=1, description="Gamma: what is left of a predictability after `aging_unit`.")
     aging_unit_s: Seconds = setting(30.0, gt=0, alias="aging_unit", description="The time unit of `aging`.")
     variant: Literal["rfc", "the-one"] = setting(
         "rfc",
-        description='That of the RFC; or as in The ONE (which needs seen = "live"): what neighbours know is added up,'
-        " known for nothing at any moment, and who is likeliest of all is served first.",
+        description='That of the RFC; or as in The ONE (which needs seen = "live"): what neighbours know is known for'
+        " nothing at any moment, in the first version also added up, and who is likeliest of all is served first.",
     )
 
     @model_validator(mode="after")
-    def _all_for_nothing(self) -> Settings:
+    def _all_for_nothing(self) -> Parameters:
         if self.variant == "the-one" and self.seen != "live":
             raise ValueError('variant = "the-one" has no lists at all, so it needs seen = "live"')
         return self
+
+
+class Settings(Parameters):
+    """The first version: all encounters count alike."""
+
+    name: Literal["prophet"] = "prophet"
+    encounter: float = setting(0.7, gt=0, lt=1, description="P_encounter: how much a contact raises predictability.")
 
 
 class Prophet(NamedTuple):
@@ -56,12 +66,24 @@ class Prophet(NamedTuple):
     aging: float
     aging_unit_s: float
     as_the_one: bool
+    adds_up: bool = False  # what neighbours know is added up
+    interval_s: float = 0.0  # an encounter so long after the last one counts in full; 0: all do
+    first: float = 0.0  # the predictability after an encounter
+    first_below: float = 0.0  # if it was below this
+    at_least: bool = False  # a neighbour who is as likely to meet a subscriber is offered the bundle, too
 
 
 def rules_of(settings: Settings) -> RouterRules:
     """The settings as rules and kernels read them. In the RFC predictabilities are exchanged, so there are lists."""
     as_the_one = settings.variant == "the-one"
-    own = Prophet(settings.encounter, settings.transitivity, settings.aging, settings.aging_unit_s, as_the_one)
+    aging = (settings.aging, settings.aging_unit_s)
+    own = Prophet(settings.encounter, settings.transitivity, *aging, as_the_one, adds_up=as_the_one)
+    return with_own(settings, own)
+
+
+def with_own(settings: Parameters, own: Prophet) -> RouterRules:
+    """The rules of either version."""
+    as_the_one = own.as_the_one
     rules = shared_rules(settings, lists=not as_the_one)
     return rules._replace(if_wanted=SUBSCRIBED, best_of_links=as_the_one, own=own)
 
@@ -74,9 +96,12 @@ def aging_factor(own: Prophet, elapsed_s: float) -> float:
 
 
 @rule
-def after_encounter(own: Prophet, predictability: float) -> float:
-    """The predictability of somebody who was just met (equation 1, without its delta)."""
-    return predictability + (1.0 - predictability) * own.encounter
+def after_encounter(own: Prophet, predictability: float, since_s: float) -> float:
+    """The predictability of who was just met, `since_s` after the last time (equation 1, without its delta)."""
+    if predictability < own.first_below:
+        return own.first
+    counts = since_s / own.interval_s if since_s < own.interval_s else 1.0
+    return predictability + (1.0 - predictability) * own.encounter * counts
 
 
 @rule
@@ -94,6 +119,8 @@ def in_addition(own: Prophet, predictability: float, of_neighbour: float, neighb
 @rule
 def offers(own: Prophet, offer: Offer) -> bool:
     """Whether a bundle is offered: the neighbour wants it, or is more likely to meet who does (GRTR, 3.6)."""
+    if own.at_least:
+        return offer.wanted or offer.theirs >= offer.mine * (1.0 - EQUAL)
     theirs = offer.theirs * (1.0 - EQUAL) if own.as_the_one else offer.theirs
     return offer.wanted or theirs > offer.mine
 
@@ -128,6 +155,7 @@ class Predictabilities(Knowledge):
             )
         self.own = own
         self.of: dict[Destination, float] = {}
+        self.met_s: dict[Destination, float] = {}
         self.aged_s = 0.0
 
     def write(self, now_s: float) -> tuple[int, dict[Destination, float]]:
@@ -144,16 +172,22 @@ class Predictabilities(Knowledge):
         self._age(now_s)
         other: Destination = ("node", peer)
         if is_first:
-            self.of[other] = after_encounter(self.own, self.of.get(other, 0.0))
+            self._meet(other, now_s)
         for who, told in content.items():
             if who in (other, ("node", self.node)):
                 continue
             if who[0] == "node" or told < SUBSCRIBED:
                 self.of[who] = by_way_of(self.own, self.of.get(who, 0.0), self.of[other], told)
             elif is_first:
-                self.of[who] = after_encounter(self.own, self.of.get(who, 0.0))
+                self._meet(who, now_s)
         theirs = {who[1]: told for who, told in content.items() if who[0] == "channel"}
         return View(theirs, mine={who[1]: value for who, value in self.of.items() if who[0] == "channel"})
+
+    def _meet(self, who: Destination, now_s: float) -> None:
+        before_s = self.met_s.get(who, 0.0)
+        self.of[who] = after_encounter(self.own, self.of.get(who, 0.0), now_s - before_s if before_s else math.inf)
+        if self.own.interval_s:
+            self.met_s[who] = now_s
 
     def _age(self, now_s: float) -> None:
         if now_s > self.aged_s:
@@ -163,12 +197,13 @@ class Predictabilities(Knowledge):
 
 
 # ---- lists, in the compiled loop. A list, and the memory of a node: predictabilities of all nodes, then of all
-# channels; at the end of memory, until when it was aged; and for another time what would be left of it then.
+# channels; at the end of memory, until when it was aged; and for another time what would be left of it then. In the
+# second version, after that, when each was last met.
 
 
 def room_for(size: Size) -> Room:
     """How many numbers there are."""
-    return Room(in_list=size.nodes + size.channels, in_memory=size.nodes + size.channels + 3)
+    return Room(in_list=size.nodes + size.channels, in_memory=size.nodes + size.channels + AT_THE_END)
 
 
 @step
@@ -190,7 +225,7 @@ def learns(own: Prophet, net: Net, link: int) -> None:
     age(own, net, node)
     mine, is_first = net.memory[node], net.links[back].lists == 0
     if is_first:
-        mine[other] = after_encounter(own, mine[other])
+        meet(own, net, node, other)
     for e in range(nodes + len(net.wants)):
         told = net.row[link, e]
         if e in (node, other) or told == 0.0:
@@ -198,10 +233,22 @@ def learns(own: Prophet, net: Net, link: int) -> None:
         if e < nodes or told < SUBSCRIBED:
             mine[e] = by_way_of(own, mine[e], mine[other], told)
         elif is_first:
-            mine[e] = after_encounter(own, mine[e])
+            meet(own, net, node, e)
     for channel in range(len(net.wants)):
         net.views[back, channel].theirs = net.row[link, nodes + channel]
         net.views[back, channel].mine = mine[nodes + channel]
+
+
+@step
+def meet(own: Prophet, net: Net, node: int, who: int) -> None:
+    """The node has met somebody. As in The ONE, a meeting at time 0 is none that another could come too soon after."""
+    known, since_s = net.memory[node], IDLE
+    if own.interval_s > 0.0:
+        last = len(net.nodes) + len(net.wants) + AT_THE_END + who
+        if known[last] > 0.0:
+            since_s = net.run[0].now_s - known[last]
+        known[last] = net.run[0].now_s
+    known[who] = after_encounter(own, known[who], since_s)
 
 
 @step
@@ -220,19 +267,20 @@ def age(own: Prophet, net: Net, node: int) -> None:
 
 @step
 def meets(own: Prophet, net: Net, link: int) -> bool:
-    """The sender has met the receiver, and adds what that one knows to what it knows."""
+    """The sender has met the receiver, and learns what that one knows."""
     if not own.as_the_one:
         return False
     node, other, nodes = net.links[link].sender, net.links[link].receiver, len(net.nodes)
     age(own, net, node)
     age(own, net, other)
     mine, theirs = net.memory[node], net.memory[other]
-    mine[other] = after_encounter(own, mine[other])
+    meet(own, net, node, other)
     for e in range(nodes + len(net.wants)):
         if e >= nodes and net.wants[e - nodes, other] > 0:
-            mine[e] = after_encounter(own, mine[e])
+            meet(own, net, node, e)
         elif e != node and e != other:
-            mine[e] = in_addition(own, mine[e], mine[other], theirs[e])
+            add = in_addition(own, mine[e], mine[other], theirs[e])
+            mine[e] = add if own.adds_up else by_way_of(own, mine[e], mine[other], theirs[e])
     return True
 
 

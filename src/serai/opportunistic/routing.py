@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from serai.core.rules import rule
 from serai.opportunistic.router.knowledge import Knowledge
-from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
+from serai.opportunistic.rules import Offer, RouterRules, shared_rules
 from serai.opportunistic.wanted import WantedChannels, learn_wanted, write_wanted
 
 if TYPE_CHECKING:
     from serai.opportunistic.engine.state import Net
+    from serai.opportunistic.settings import RouterSettings
 
 
 class Room(NamedTuple):
@@ -76,17 +77,11 @@ def room_for_channels(size: Size) -> Room:
     return Room(in_list=size.channels)
 
 
-@dataclass(frozen=True)
-class RoutingProtocol:
-    """One protocol: how it is called, its settings, and its answers."""
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What the router object asks a protocol: all of it that a node in the field needs."""
 
-    title: str
-    paper: str
-    settings: type[RouterSettings]
-    rules_of: Callable[[Any], RouterRules] = shared_rules
-    """The settings as rules and kernels read them."""
-
-    # decisions: the same functions for the router object and for the compiled loop
+    # the same functions for the router object and for the compiled loop
     offers: Callable[[Any, Offer], bool] = offer_all
     prefers: Callable[[Any, Offer, Offer], int] = prefer_none
     worth_of: Callable[[Any], Callable[[Offer], tuple[float, ...]] | None] = worth_nothing
@@ -95,8 +90,25 @@ class RoutingProtocol:
     """Asked where copies are counted (`RouterRules.copies`). Whoever gives away its last copy keeps none: the bundle
     leaves its store when it has arrived."""
 
-    # lists: what a node tells a neighbour about itself, and what that one makes of it
     knowledge: type[Knowledge] = WantedChannels
+    """Lists: what a node tells a neighbour about itself, and what that one makes of it."""
+
+    def __post_init__(self) -> None:
+        if self.prefers is not prefer_none and self.worth_of is worth_nothing:
+            object.__setattr__(self, "worth_of", lambda own: None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutingProtocol(Decisions):
+    """One protocol: how it is called, its settings, and its answers."""
+
+    title: str
+    paper: str
+    settings: type[RouterSettings]
+    rules_of: Callable[[Any], RouterRules] = shared_rules
+    """The settings as rules and kernels read them."""
+
+    # lists, in the compiled loop
     room_for: Callable[[Size], Room] = room_for_channels
     writes: Callable[[Any, Net, int], int] = write_wanted
     learns: Callable[[Any, Net, int], None] = learn_wanted
@@ -106,10 +118,6 @@ class RoutingProtocol:
     """The sender of a link meets its receiver; whether that changes what either is offered."""
     looks: Callable[[Any, Net, int, int], tuple[float, float]] = know_nothing
     """What `Offer.theirs` and `Offer.mine` are at this moment."""
-
-    def __post_init__(self) -> None:
-        if self.prefers is not prefer_none and self.worth_of is worth_nothing:
-            object.__setattr__(self, "worth_of", lambda own: None)
 
     @property
     def name(self) -> str:

@@ -1,56 +1,21 @@
-"""What all routers of opportunistic networks share: settings, and the rules that are not one protocol's own.
+"""What all routers of opportunistic networks share: the rules that are not one protocol's own.
 
 A rule is a pure function of numbers. The compiled loop (`serai.opportunistic.engine`) and the router that a live node
 drives (`serai.opportunistic.router`) ask the same rules; docs/dpsp.md has them in words.
 """
 
-from typing import Any, Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict
-from pydantic import Field as setting
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from serai.core.order import key_in_slot, mix, slot_key
 from serai.core.rules import rule
-from serai.core.units import Seconds
+
+if TYPE_CHECKING:
+    from serai.opportunistic.settings import RouterSettings
 
 LIVE, VECTOR, BLOOM = range(3)  # how a node knows what its neighbour has seen
-RANDOM, OLDEST, NEWEST = range(3)  # who goes first among equals
+RANDOM, OLDEST, NEWEST, SMALLEST, SOONEST = range(5)  # who goes first among equals
+ORDERS = ("random", "oldest", "newest", "smallest", "soonest")
 MICROSECONDS = 1e6
-
-
-class RouterSettings(BaseModel):
-    """What every router can be set to."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    seen: Literal["live", "vector", "bloom"] = setting(
-        "vector",
-        description="How a node knows what its neighbour has seen: by asking for free at any moment (as in The ONE), by"
-        " a list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
-    )
-    order: Literal["random", "oldest", "newest"] = setting(
-        "random", description="Which of several bundles goes first when nothing else decides."
-    )
-    wanted_first: bool = setting(
-        False, description="Bundles that the neighbour has subscribed to go before all others, whatever their priority."
-    )
-    consume: bool = setting(
-        False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
-    )
-    skip_late: bool = setting(False, description="A bundle that would expire before it has been sent is not begun.")
-    announce: Literal["repeat", "change"] = setting(
-        "repeat",
-        description="A list waits for `repeat`, or is sent at once when the node's own subscriptions change.",
-    )
-    repeat_s: Seconds = setting(
-        60.0, gt=0, alias="repeat", description="In a long contact lists are exchanged again after this time."
-    )
-    header_bytes: int = setting(32, ge=0, description="Size of a list without its entries.")
-    entry_bytes: int = setting(40, ge=0, description="Size of a list's entry: a subscription, or a predictability.")
-    id_bytes: int = setting(8, ge=0, description='Size of the id of a bundle in a list of seen ones (seen = "vector").')
-    bloom_bits: int = setting(
-        10, ge=1, le=64, description='Bits of the Bloom filter for each bundle seen (seen = "bloom").'
-    )
 
 
 class RouterRules(NamedTuple):
@@ -77,13 +42,13 @@ class RouterRules(NamedTuple):
     protocol: int = 0  # for the compiled loop: its place in the registry
 
 
-def shared_rules(settings: RouterSettings, *, lists: bool | None = None) -> RouterRules:
+def shared_rules(settings: "RouterSettings", *, lists: bool | None = None) -> RouterRules:
     """The settings that all routers have, as rules; `lists`: whether there are lists, whatever `seen` is."""
     seen = ("live", "vector", "bloom").index(settings.seen)
     return RouterRules(
         seen=seen,
         lists=seen != LIVE if lists is None else lists,
-        order=("random", "oldest", "newest").index(settings.order),
+        order=ORDERS.index(settings.order),
         wanted_first=settings.wanted_first,
         consume=settings.consume,
         skip_late=settings.skip_late,
@@ -150,13 +115,15 @@ def link_key(key_of_instant: int, sender: int, receiver: int) -> int:
 
 
 @rule
-def tie_rank(order: int, key_of_link: int, bundle: int) -> int:
+def tie_rank(order: int, key_of_link: int, bundle: int, size_bytes: int, expires_s: float) -> tuple[float, int]:
     """The place of a bundle among its equals: the lowest goes first."""
-    if order == OLDEST:
-        return bundle
+    if order == RANDOM:
+        return 0.0, key_in_slot(key_of_link, bundle)
     if order == NEWEST:
-        return -bundle
-    return key_in_slot(key_of_link, bundle)
+        return 0.0, -bundle
+    if order == SMALLEST:
+        return float(size_bytes), bundle
+    return expires_s if order == SOONEST else 0.0, bundle
 
 
 # ---- lists
@@ -201,11 +168,32 @@ def bloom_bit(salt: int, bundle: int, which: int, size: int) -> int:
 
 # ---- stores
 
-REFUSE, EVICT_OLDEST, EVICT_SOONEST, EVICT_FIRST_IN = range(4)
-WHEN_FULL = ("refuse", "oldest", "soonest", "first-in")
+REFUSE, EVICT_OLDEST, EVICT_SOONEST, EVICT_FIRST_IN, EVICT_YOUNGEST, EVICT_LARGEST, EVICT_MOST_COPIED = range(7)
+EVICT_LEAST_WANTED = 7
+WHEN_FULL = ("refuse", "oldest", "soonest", "first-in", "youngest", "largest", "most-copied", "least-wanted")
+
+
+class Kept(NamedTuple):
+    """A bundle in a full store."""
+
+    expires_s: float
+    size_bytes: int
+    came_s: float  # when it came here
+    sent: int  # how often it was handed on from here
+    asked: int  # contacts of this node whose neighbour wanted its channel
 
 
 @rule
-def leaves_before(when_full: int, expires_s: float, other_expires_s: float) -> bool:
+def leaves_before(when_full: int, one: Kept, other: Kept) -> bool:
     """Whether, to make room, a bundle leaves before another one that is older."""
-    return when_full == EVICT_SOONEST and expires_s < other_expires_s
+    if when_full == EVICT_SOONEST:
+        return one.expires_s < other.expires_s
+    if when_full == EVICT_FIRST_IN:
+        return one.came_s < other.came_s
+    if when_full == EVICT_LARGEST:
+        return one.size_bytes > other.size_bytes
+    if when_full == EVICT_MOST_COPIED:
+        return one.sent > other.sent
+    if when_full == EVICT_LEAST_WANTED:
+        return one.asked < other.asked
+    return when_full == EVICT_YOUNGEST

@@ -146,11 +146,14 @@ class NodeSection(Section):
     store_bytes: Bytes = Field(
         20_000_000, ge=0, le=1 << 60, alias="store", description="How much a node can hold, its own bundles included."
     )
-    when_full: Literal["refuse", "oldest", "soonest", "first-in"] = Field(
+    when_full: Literal[
+        "refuse", "oldest", "soonest", "first-in", "youngest", "largest", "most-copied", "least-wanted"
+    ] = Field(
         "oldest",
-        description="A full store refuses a bundle, or drops the oldest ones for it, or those that expire soonest, or"
-        " those that it took in first; these it may take again (as in The ONE).",
-    )
+        description="A full store refuses a bundle, or drops others for it: the oldest; those that expire soonest;"
+        " those that it took in first, which it may take again (as in The ONE); the youngest; the largest; those it has"
+        " itself handed on most often; or those on channels that the fewest of its contacts so far wanted.",
+    )  # fmt: skip
     keep_own: int = Field(
         0,
         ge=0,
@@ -259,8 +262,35 @@ class InterestSection(Section):
         " each sink in turn.",
     )
 
+    alike: Literal["nobody", "group", "community"] = Field(
+        "nobody",
+        description="Who wants the same channels: each sink chooses for itself, or groups of them have one taste; sinks"
+        " are in groups in turn, or in communities of those who spend time together in this run (by modularity).",
+    )
+    groups: int = Field(4, ge=1, le=_MOST_NODES, description='How many groups there are (alike = "group").')
+    mixing: float = Field(
+        0.0, ge=0, le=1, description="The share of channels that a sink chooses for itself, not like its group."
+    )
+    change_s: Seconds = Field(
+        0.0,
+        ge=0,
+        alias="change",
+        description="After each such time, popularity is dealt anew among the channels, and sinks choose again by the"
+        " same tastes; 0: never.",
+    )
+
     def violations(self) -> Iterator[Violation]:
         """Texts that are no subscriptions, whatever the attributes are; two sources of subscriptions."""
+        if self.groups != type(self).model_fields["groups"].default and self.alike != "group":
+            yield Violation(("groups", "alike"), 'only used with alike = "group"')
+        if self.mixing > 0 and self.alike == "nobody":
+            yield Violation(("mixing", "alike"), 'only used with alike = "group" or "community"')
+        if self.change_s > 0 and (self.spread_s > 0 or self.length_s > 0):
+            yield Violation(("change", "spread", "length"), "subscriptions change with popularity, or by themselves")
+        if self.where is not None or self.file is not None:
+            for key, is_set in (("alike", self.alike != "nobody"), ("change", self.change_s > 0)):
+                if is_set:
+                    yield Violation((key, "where", "file"), "only used where channels are drawn")
         for place, error in misread(self.where or (), None):
             yield Violation((f"where.{place}",), error.message, error.position, error.width)
         if self.where is not None and self.file is not None:

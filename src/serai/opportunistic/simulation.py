@@ -36,7 +36,7 @@ def simulate_opportunistic(scenario: OpportunisticScenario, seed: int, *, full_l
     """Run a protocol of opportunistic networks for the scenario's duration."""
     nodes, contacts, journeys = find_contacts(scenario, seed)
     published = publications(scenario, nodes, seed)
-    wanted = subscriptions_of(scenario, nodes, published, seed)
+    wanted = subscriptions_of(scenario, nodes, published, seed, contacts)
     carries = np.ones(len(nodes.names), bool)
     if scenario.nodes.carriers == "others":
         carries[np.concatenate((published.sources, wanted.sinks))] = False
@@ -131,7 +131,8 @@ def check_files_opportunistic(scenario: OpportunisticScenario) -> None:
     else:
         names = NodeNames(_trace_of_run(scenario).names, growing=True)
     if scenario.bundles.file is not None or scenario.subscriptions.file is not None:
-        subscriptions_of(scenario, names, publications(scenario, names, 0), 0)
+        nobody = Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
+        subscriptions_of(scenario, names, publications(scenario, names, 0), 0, nobody)
 
 
 def _trace_of_run(scenario: OpportunisticScenario) -> ContactTrace | TrackTrace:

@@ -11,7 +11,8 @@ from pydantic import Field as setting
 
 from serai.core.rules import rule
 from serai.opportunistic.routing import RoutingProtocol
-from serai.opportunistic.rules import Offer, RouterRules, RouterSettings, shared_rules
+from serai.opportunistic.rules import Offer, RouterRules, shared_rules
+from serai.opportunistic.settings import RouterSettings
 
 
 class Settings(RouterSettings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from serai.log.summary import DELAY, DELIVERED, Line, counted
+from serai.log.summary import DELAY, DELIVERED, Line, counted, counted_losses
 from serai.opportunistic.engine.state import DROPS
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.metrics import OpportunisticMetrics
@@ -31,4 +31,4 @@ def summary_opportunistic(run: OpportunisticRun, metrics: OpportunisticMetrics) 
     """A run of an opportunistic network for the terminal."""
     wasted = counted("wasted", {fate: getattr(metrics, f"transfers_{fate}") for fate in _WASTED}, "transfers: ")
     dropped = counted("dropped", {reason: getattr(metrics, f"drops_{reason}") for reason in DROPS})
-    return [*_BEFORE, wasted, *_AFTER, dropped]
+    return [*_BEFORE, wasted, *_AFTER, dropped, *counted_losses(metrics)]

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from serai.log.columns import Columns, array, codes, lists, matrix, numbers, texts, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, TEXT, column
+from serai.log.tables import BYTES, COUNT, INDEX, SECONDS, TEXT, WORD, column
 from serai.opportunistic.engine.setup import records
-from serai.opportunistic.engine.state import DROP, DROPS, TRANSFER, TRANSFERS, Outcome, Records
+from serai.opportunistic.engine.state import DROP, DROPS, LISTING, TRANSFER, TRANSFERS, Outcome, Records
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, ContactWorld, Published, Subscriptions, Wanted, within_ranges
@@ -51,7 +51,20 @@ RELAYS = pa.schema(
     ]
 )
 
+LISTS = pa.schema(
+    [
+        column("start_s", SECONDS, "when it began to be sent"),
+        column("end_s", SECONDS, "when it had come, or broke"),
+        column("sender", INDEX, "node whose list it is"),
+        column("receiver", INDEX, "node it was sent to"),
+        column("bytes", BYTES, "bytes sent"),
+        column("entries", INDEX, "entries in it, without the bundles that it tells as seen"),
+        column("outcome", WORD, "`accepted`, `broken` or `unfinished`"),
+    ]
+)
+
 OPPORTUNISTIC_TABLES = {"stores": STORES, "channels": CHANNELS, "relays": RELAYS}
+FULL_OPPORTUNISTIC_TABLES = {"lists": LISTS}
 
 
 # --- Writing
@@ -85,6 +98,8 @@ def columns_of(run: OpportunisticRun) -> dict[str, Columns]:
     }
     if run.full_log:
         columns |= {"transfers": _transfers(run), "drops": _drops(run, outcome.drop_log)}
+    if outcome.list_log is not None:
+        columns["lists"] = _lists(outcome.list_log)
     return columns
 
 
@@ -163,6 +178,11 @@ def _drops(run: OpportunisticRun, log: Records) -> Columns:
         "addressee": run.published.targets[log.bundle],
         "reason": words(log.reason.astype(np.int8), DROPS),
     }
+
+
+def _lists(log: Records) -> Columns:
+    plain = {name: np.ascontiguousarray(log[name]) for name in ("start_s", "end_s", "sender", "receiver", "entries")}
+    return plain | {"bytes": log.bytes.astype(np.float64), "outcome": words(log.outcome.astype(np.int8), OUTCOMES)}
 
 
 # --- Reading
@@ -256,6 +276,7 @@ def _outcome_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> 
         peak_bytes=array(stores, "peak_bytes", np.int64),
         transfer_log=_log_from(tables.get("transfers"), TRANSFER, "outcome", OUTCOMES),
         drop_log=_log_from(tables.get("drops"), DROP, "reason", DROPS),
+        list_log=_log_from(tables["lists"], LISTING, "outcome", OUTCOMES) if "lists" in tables else None,
         **counts,
     )
 
@@ -271,4 +292,4 @@ def _log_from(table: pa.Table | None, dtype: np.dtype[np.void], word: str, all_w
     return rows
 
 
-FORM = TableForm(OPPORTUNISTIC_TABLES, columns_of, parts_from)
+FORM = TableForm(OPPORTUNISTIC_TABLES, columns_of, parts_from, FULL_OPPORTUNISTIC_TABLES)

@@ -12,10 +12,11 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.opportunistic.engine.state import DROPS, TRANSFERS, Medium, Outcome
 from serai.opportunistic.kit.engine import Network
-from serai.opportunistic.kit.loading import declared_settings
 from serai.opportunistic.kit.router import Router
-from serai.opportunistic.rules import WHEN_FULL, RouterSettings, shared_rules
+from serai.opportunistic.rules import WHEN_FULL, shared_rules
+from serai.opportunistic.settings import RouterSettings
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
+from serai.own.loading import declared_settings
 from serai.world.contacts import Contacts, in_order
 
 _NUMBER = r"\s*([0-9]*\.?[0-9]+)\s*"

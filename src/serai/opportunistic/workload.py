@@ -1,7 +1,7 @@
 """What is published and who wants it: drawn from the scenario, or from files. Each concern has its own stream.
 
 Zipf's law: the n-th channel has the weight n^-s. Sinks choose different channels, one after the other, each with
-the chances that the weights give among those that are left.
+the chances that the weights give among those that are left (`serai.opportunistic.interests`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,15 @@ from numpy.typing import NDArray
 from serai.core.content import Attribute, box, parse_template
 from serai.core.errors import BadInput
 from serai.core.streams import draw, draw_values, stream
+from serai.opportunistic.interests import choices, groups_of, subscriptions, zipf
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, Published, Subscriptions, Wanted
 from serai.traces.messages import Messages, read_interests, read_messages
 from serai.traces.names import NodeNames, natural_order
+from serai.world.contacts import Contacts
 from serai.world.grid import Floats, Numbers
 
 ROLES, OWNERS, BIRTHS, TOPICS, SIZES, CONTENT, INTERESTS, PERIODS = range(16, 24)
-
-
-def zipf(count: int, exponent: float) -> Floats:
-    """The chances of `count` things by Zipf's law; exponent 0: all alike."""
-    weights = np.arange(1, count + 1, dtype=np.float64) ** -exponent
-    chances: Floats = weights / weights.sum()
-    return chances
 
 
 def roles(scenario: OpportunisticScenario, count: int, seed: int) -> tuple[Numbers, Numbers]:
@@ -120,7 +115,9 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 # ---- subscriptions
 
 
-def subscriptions_of(scenario: OpportunisticScenario, nodes: NodeNames, published: Published, seed: int) -> Wanted:
+def subscriptions_of(
+    scenario: OpportunisticScenario, nodes: NodeNames, published: Published, seed: int, contacts: Contacts
+) -> Wanted:
     """Who wants what: the target of a message wants it; besides, what a file says, or what is drawn."""
     directed = np.flatnonzero(published.targets >= 0)
     always = np.full(directed.size, np.inf)
@@ -132,9 +129,11 @@ def subscriptions_of(scenario: OpportunisticScenario, nodes: NodeNames, publishe
         wanted = Wanted(_none(), np.unique(direct.node))
     else:
         _, sinks = roles(scenario, len(nodes.names), seed)
-        wanted = (
-            _ranges(scenario, sinks, seed) if scenario.subscriptions.where else _channels(scenario, sinks, shared, seed)
-        )
+        if scenario.subscriptions.where:
+            wanted = _ranges(scenario, sinks, seed)
+        else:
+            groups = groups_of(scenario, sinks, contacts, len(nodes.names))
+            wanted = _channels(scenario, sinks, shared, groups, seed)
     drawn = wanted.subscriptions
     node, channel = np.append(direct.node, drawn.node), np.append(direct.channel, drawn.channel)
     from_s, to_s = np.append(direct.from_s, drawn.from_s), np.append(direct.to_s, drawn.to_s)
@@ -165,16 +164,17 @@ def _wanted_by_file(scenario: OpportunisticScenario, nodes: NodeNames, published
     )
 
 
-def _channels(scenario: OpportunisticScenario, sinks: Numbers, channels: int, seed: int) -> Wanted:
+def _channels(
+    scenario: OpportunisticScenario, sinks: Numbers, channels: int, groups: Numbers | None, seed: int
+) -> Wanted:
     """Each sink's choice among the channels, by their popularity."""
-    each = min(scenario.channels.each, channels)
-    # The highest of the weights' logarithms with Gumbel noise: a draw without replacement, all sinks at once.
-    luck = stream(seed, INTERESTS).gumbel(size=(sinks.size, channels))
-    liking = luck + np.log(zipf(channels, scenario.channels.popularity))
-    chosen = np.argpartition(-liking, each - 1, axis=1)[:, :each] if sinks.size else np.empty((0, each), np.int64)
+    taste = stream(seed, INTERESTS).gumbel(size=(sinks.size, channels))
+    if scenario.subscriptions.change_s > 0:
+        return Wanted(subscriptions(scenario, sinks, taste, groups, seed), sinks)
+    chosen = choices(scenario, taste, groups, zipf(channels, scenario.channels.popularity), seed)
     from_s, to_s = _periods(scenario, chosen.size, seed)
-    node = np.repeat(sinks, each)
-    return Wanted(Subscriptions(node, np.sort(chosen, axis=1).ravel().astype(np.int32), from_s, to_s), sinks)
+    node = np.repeat(sinks, chosen.shape[1])
+    return Wanted(Subscriptions(node, chosen.ravel().astype(np.int32), from_s, to_s), sinks)
 
 
 def _periods(scenario: OpportunisticScenario, count: int, seed: int) -> tuple[Floats, Floats]:

@@ -38,6 +38,7 @@ class Result:
     drops: list[tuple[float, int, int, str]] = field(default_factory=list)  # time, bundle, node, reason
     control_bytes: int = 0
     lists: int = 0
+    listings: list[tuple[float, float, int, int, int, str]] = field(default_factory=list)
     contacts: int = 0
     stored: dict[int, list[tuple[float, int]]] = field(default_factory=dict)  # of each node: bytes from each time on
 
@@ -55,7 +56,7 @@ class Network:
         self.world, self.medium = world, medium
         self.nodes = [node_of(node, bool(world.carries[node])) for node in range(world.nodes)]
         self.all_links = settings.get("variant") == "the-one"  # the best for all neighbours goes first
-        always = settings["name"] in ("dpsp", "prophet") and not self.all_links
+        always = settings["name"] in ("dpsp", "prophet", "prophet2") and not self.all_links
         self.has_lists = settings["seen"] != "live" or always
         self.wanted_first = settings["wanted_first"]
         self.links: list[Link] = []
@@ -287,6 +288,9 @@ class Network:
         if is_list(message):
             self.result.control_bytes += message.size_bytes
             self.result.lists += 1
+            self.result.listings.append(
+                (link.start_s, now_s, message.size_bytes, link.sender, link.receiver, "relayed")
+            )
             receiver.receive_control(link.sender, message, now_s)
             sender.sent(link.receiver, message, accepted=True)
             return
@@ -306,6 +310,7 @@ class Network:
         self.nodes[link.sender].sent(link.receiver, message, accepted=False, arrived=False)
         if is_list(message):
             self.result.control_bytes += sent
+            self.result.listings.append((link.start_s, now_s, sent, link.sender, link.receiver, fate))
         else:
             self.note_transfer(link, message, now_s, sent, fate)
 

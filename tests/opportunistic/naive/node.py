@@ -24,6 +24,7 @@ class Node:
         self.looked_s = 0.0  # when it last looked for bundles with too little of their lifetime left
         self.contacts: dict[int, Contact] = {}
         self.taken_by: dict[int, set[int]] = {}  # own bundles, and the neighbours that took them
+        self.told_wants: list[set[int]] = []  # what neighbours wanted when they first said so, contact by contact
         self.subscribed: dict[int, tuple[int, float]] = {}  # by id: the channel, and since when
 
     # ---- for whom it works
@@ -67,8 +68,8 @@ class Node:
     # ---- the store
 
     def make_room(self, bundle: Bundle) -> tuple[bool, list[Bundle]]:
-        """Whether the bundle fits, and who had to leave: nobody (0), the oldest (1), who expires soonest (2), or who
-        came first (3)."""
+        """Whether the bundle fits, and who had to leave: nobody (0), the oldest (1), who expires soonest (2), who came
+        first (3), the youngest (4), the largest (5), who was handed on most often (6), who is least wanted (7)."""
         evicted: list[Bundle] = []
         if bundle.size_bytes > self.medium.capacity_bytes:
             return False, evicted
@@ -81,7 +82,15 @@ class Node:
             may_go = [b for b in may_go if b.source != self.number or len(self.taken_by[b.number]) >= keep_own]
             if self.medium.when_full == 0 or not may_go:
                 return False, evicted
-            rank = {1: lambda b: 0.0, 2: lambda b: b.expires_s, 3: lambda b: self.store[b.number].came_s}
+            rank = {
+                1: lambda b: 0.0,
+                2: lambda b: b.expires_s,
+                3: lambda b: self.store[b.number].came_s,
+                4: lambda b: -b.number,
+                5: lambda b: -b.size_bytes,
+                6: lambda b: -self.store[b.number].handed_on,
+                7: lambda b: sum(b.channel in told for told in self.told_wants),
+            }
             victim = min(may_go, key=lambda b: (rank[self.medium.when_full](b), b.number))
             del self.store[victim.number]
             evicted.append(victim)
@@ -119,6 +128,8 @@ class Node:
     def contact_up(self, peer: int, now_s: float, rate_bps: float, carries: bool, live: Any) -> None:
         self.contacts[peer] = Contact(live, carries, now_s)
         self.protocol.meet_live(live, now_s)
+        if not self.sends_lists:
+            self.told_wants.append({channel for channel, _ in live.subscribed.values()})
 
     def contact_down(self, peer: int) -> None:
         del self.contacts[peer]
@@ -155,6 +166,8 @@ class Node:
     def receive_control(self, peer: int, message: ListMessage, now_s: float) -> None:
         contact = self.contacts[peer]
         contact.view = self.protocol.hear(peer, message.told, not contact.lists, now_s)
+        if not contact.lists:
+            self.told_wants.append(self.protocol.wanted_channels(contact))
         contact.lists.append(message)
 
     # ---- bundles
@@ -217,6 +230,10 @@ class Node:
             return says > 0
         if self.settings["order"] == "random":
             return with_who(key, one.bundle.number) < with_who(key, other.bundle.number)
+        if self.settings["order"] == "smallest":
+            return one.bundle.size_bytes < other.bundle.size_bytes
+        if self.settings["order"] == "soonest":
+            return one.bundle.expires_s < other.bundle.expires_s
         return bool(self.settings["order"] == "newest")
 
     def sent(self, peer: int, message: Any, accepted: bool, arrived: bool = True) -> None:
@@ -230,6 +247,8 @@ class Node:
         if accepted and message.bundle.source == self.number:
             self.taken_by[message.bundle.number].add(peer)
         copy = self.store.get(message.bundle.number)
+        if copy is not None and accepted:
+            copy.handed_on += 1
         if copy is not None and not accepted:
             copy.copies += message.reserved
         elif copy is not None and message.copies > 0 and copy.copies == 0:

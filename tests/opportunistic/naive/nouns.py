@@ -39,6 +39,7 @@ class Copy:
     hops: int
     copies: int
     came_s: float
+    handed_on: int = 0
 
 
 @dataclass(frozen=True)

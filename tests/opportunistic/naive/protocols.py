@@ -33,6 +33,10 @@ class Flooding:
             return bool(contact.peer.wants(copy.bundle))
         return copy.bundle.channel in contact.view
 
+    def wanted_channels(self, contact: Contact) -> set[int]:
+        """What the neighbour wants, by its last list."""
+        return set(contact.view)
+
     def offers(self, contact: Contact, copy: Copy) -> bool:
         return True
 
@@ -95,6 +99,7 @@ class Prophet(Flooding):
         self.always_lists = settings["variant"] == "rfc"
         self.chance: dict[tuple[str, int], float] = {}
         self.aged_s = 0.0
+        self.met_s: dict[tuple[str, int], float] = {}
 
     def age(self, now_s: float) -> None:
         """Equation 2: P = P_old * gamma^K, K the time units since it was last aged."""
@@ -103,7 +108,7 @@ class Prophet(Flooding):
             self.chance[destination] *= self.settings["aging"] ** units
         self.aged_s = now_s
 
-    def meet(self, destination: tuple[str, int]) -> None:
+    def meet(self, destination: tuple[str, int], now_s: float) -> None:
         """Equation 1: P = P_old + (1 - P_old) * P_encounter."""
         before = self.chance.get(destination, 0.0)
         self.chance[destination] = before + (1.0 - before) * self.settings["encounter"]
@@ -117,13 +122,13 @@ class Prophet(Flooding):
         """Equation 3 for all whom the neighbour meets: P_AC = max(P_AC_old, P_AB * P_BC * beta)."""
         self.age(now_s)
         if is_first:
-            self.meet(("node", peer))
+            self.meet(("node", peer), now_s)
         for destination, chance in told.items():
             if destination == ("node", self.node.number):
                 continue
             if destination[0] == "channel" and chance == 1.0:
                 if is_first:
-                    self.meet(destination)
+                    self.meet(destination, now_s)
                 continue
             by_way_of_peer = self.chance["node", peer] * chance * self.settings["transitivity"]
             self.chance[destination] = max(self.chance.get(destination, 0.0), by_way_of_peer)
@@ -134,15 +139,18 @@ class Prophet(Flooding):
             return
         self.age(now_s)
         peer.protocol.age(now_s)
-        self.meet(("node", peer.number))
+        self.meet(("node", peer.number), now_s)
         met = {("channel", channel) for channel, _ in peer.subscribed.values()}
         for destination in met:
-            self.meet(destination)
+            self.meet(destination, now_s)
         for destination, chance in peer.protocol.chance.items():
             if destination not in met and destination != ("node", self.node.number):
-                before = self.chance.get(destination, 0.0)
-                more = (1.0 - before) * self.chance["node", peer.number] * chance * self.settings["transitivity"]
-                self.chance[destination] = before + more
+                by_way_of_peer = self.chance["node", peer.number] * chance * self.settings["transitivity"]
+                self.chance[destination] = self.passed_on(self.chance.get(destination, 0.0), by_way_of_peer)
+
+    def passed_on(self, before: float, by_way_of_peer: float) -> float:
+        """In The ONE, each neighbour adds to what others gave."""
+        return before + (1.0 - before) * by_way_of_peer
 
     def chances(self, contact: Contact, copy: Copy) -> tuple[float, float]:
         """The neighbour's, and one's own, of meeting the channel."""
@@ -162,6 +170,9 @@ class Prophet(Flooding):
         if not self.always_lists:
             return bool(contact.peer.wants(copy.bundle))
         return bool(self.chances(contact, copy)[0] == 1.0)
+
+    def wanted_channels(self, contact: Contact) -> set[int]:
+        return {number for (kind, number), chance in contact.view[0].items() if kind == "channel" and chance == 1.0}
 
     def offers(self, contact: Contact, copy: Copy) -> bool:
         """GRTR: to whom has the better chance, and to subscribers."""
@@ -215,6 +226,9 @@ class Dpsp(Flooding):
                 popularity[entry.channel] = popularity.get(entry.channel, 0) + 1
         return Distances(theirs, mine, popularity)
 
+    def wanted_channels(self, contact: Contact) -> set[int]:
+        return {channel for channel, hops in contact.view.theirs.items() if hops == 0}
+
     def is_wanted(self, contact: Contact, copy: Copy) -> bool:
         return bool(contact.view.their_hops(copy.bundle.channel) == 0)
 
@@ -251,11 +265,36 @@ class Dpsp(Flooding):
         return float(contact.view.popularity.get(copy.bundle.channel, 0))
 
 
+class Prophet2(Prophet):
+    """Grasic et al. 2011: P_enc = P_max * intvl / I_typ, and P_max from I_typ on. RFC 6693: an encounter while P is
+    below a threshold counts as the first, and gives P_encounter_first."""
+
+    def meet(self, destination: tuple[str, int], now_s: float) -> None:
+        before, settings = self.chance.get(destination, 0.0), self.settings
+        interval_s = now_s - self.met_s[destination] if self.met_s.get(destination, 0.0) > 0 else settings["interval_s"]
+        self.met_s[destination] = now_s
+        if before < settings["first_threshold"]:
+            self.chance[destination] = settings["encounter_first"]
+            return
+        share = min(interval_s / settings["interval_s"], 1.0)
+        self.chance[destination] = before + (1.0 - before) * settings["encounter_max"] * share
+
+    def passed_on(self, before: float, by_way_of_peer: float) -> float:
+        return max(before, by_way_of_peer)
+
+    def offers(self, contact: Contact, copy: Copy) -> bool:
+        if self.settings["forward"] == "greater":
+            return super().offers(contact, copy)
+        theirs, mine = self.chances(contact, copy)
+        return self.is_wanted(contact, copy) or theirs >= mine * (1.0 - 1e-9)
+
+
 PROTOCOLS = {
     "flooding": Flooding,
     "direct": Direct,
     "first-contact": FirstContact,
     "spray": Spray,
     "prophet": Prophet,
+    "prophet2": Prophet2,
     "dpsp": Dpsp,
 }

@@ -14,7 +14,8 @@ from typing import Any
 from serai.core.rules import step
 from serai.opportunistic.protocols import ROUTING_PROTOCOLS
 from serai.opportunistic.routing import RoutingProtocol
-from serai.opportunistic.rules import RouterRules, RouterSettings
+from serai.opportunistic.rules import RouterRules
+from serai.opportunistic.settings import RouterSettings
 
 Answer = Callable[..., Any]
 

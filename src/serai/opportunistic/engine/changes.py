@@ -17,7 +17,7 @@ from serai.opportunistic.engine.stores import (
 )
 from serai.opportunistic.engine.transfers import finish, give_up
 from serai.opportunistic.engine.waiting import stir, stir_neighbours
-from serai.opportunistic.rules import RouterRules, is_expired
+from serai.opportunistic.rules import EVICT_LEAST_WANTED, RouterRules, is_expired
 
 
 @step
@@ -55,6 +55,9 @@ def begin_contacts(net: Net, rules: RouterRules) -> None:
             for word in range(first_word(net), end_word(net)):
                 net.link_words[link, word].known = 0
             stir(net, net.links[link].sender)
+            if not rules.lists and net.medium.when_full == EVICT_LEAST_WANTED:
+                for channel in range(len(net.wants)):
+                    net.asked[net.links[link].sender, channel] += net.wants[channel, net.links[link].receiver] > 0
             if not rules.lists and meets(rules, net, link):
                 look_again(net, net.links[link].sender)
                 net.nodes[net.links[link].sender].gained += 1

@@ -18,9 +18,12 @@ from serai.opportunistic.engine.stores import (
 from serai.opportunistic.engine.waiting import stir_neighbours
 from serai.opportunistic.rules import (
     EVICT_FIRST_IN,
+    EVICT_LEAST_WANTED,
+    EVICT_MOST_COPIED,
     EVICT_OLDEST,
     LIVE,
     REFUSE,
+    Kept,
     Offer,
     RouterRules,
     has_unit_left,
@@ -43,7 +46,7 @@ def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
     """
     sender, receiver = net.links[link].sender, net.links[link].receiver
     key = link_key(net.run[0].key, sender, receiver)
-    best, best_rank = NONE, 0
+    best, best_rank = NONE, (0.0, 0)
     best_offer = Offer(False, 0, 0.0, 0.0, 0.0, 0.0)
     for word in range(first_word(net), end_word(net)):
         bits = net.words[sender, word].store & ~net.link_words[link, word].known
@@ -57,7 +60,8 @@ def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
             offer = offer_of(net, rules, link, bundle)
             if (wanted_only and not offer.wanted) or not is_offered(net, rules, link, bundle, offer):
                 continue
-            rank = tie_rank(rules.order, key, bundle)
+            row = net.bundles[bundle]
+            rank = tie_rank(rules.order, key, bundle, row.size_bytes, row.expires_s)
             if best == NONE or goes_before(rules, offer, best_offer, rank < best_rank):
                 best, best_offer, best_rank = bundle, offer, rank
     if best == NONE and not wanted_only:
@@ -136,6 +140,8 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
             note_delivery(net, receiver, bundle)
     if outcome == RELAYED and sender == net.bundles[bundle].source:
         net.bundles[bundle].handed += 1
+    if outcome == RELAYED and net.medium.when_full == EVICT_MOST_COPIED:
+        net.handed_on[sender, bundle] += 1
     if outcome != RELAYED:
         return_copies(net, link)
     elif at.gives > 0 and net.copies[sender, bundle] == 0 and net.words[sender, word].store & bit:
@@ -218,9 +224,17 @@ def first_to_leave(net: Net, node: int) -> int:
 @step
 def leaves_first(net: Net, node: int, bundle: int, older: int) -> bool:
     """Whether a bundle leaves a full store before an older one."""
-    if net.medium.when_full == EVICT_FIRST_IN:
-        return bool(net.came_s[node, bundle] < net.came_s[node, older])
-    return leaves_before(net.medium.when_full, net.bundles[bundle].expires_s, net.bundles[older].expires_s)
+    return leaves_before(net.medium.when_full, kept(net, node, bundle), kept(net, node, older))
+
+
+@step
+def kept(net: Net, node: int, bundle: int) -> Kept:
+    """What the rule looks at; where it does not look there is nothing to read."""
+    at, when_full = net.bundles[bundle], net.medium.when_full
+    came_s = net.came_s[node, bundle] if when_full == EVICT_FIRST_IN else 0.0
+    sent = net.handed_on[node, bundle] if when_full == EVICT_MOST_COPIED else 0
+    asked = net.asked[node, at.channel] if when_full == EVICT_LEAST_WANTED else 0
+    return Kept(at.expires_s, at.size_bytes, came_s, sent, asked)
 
 
 @step

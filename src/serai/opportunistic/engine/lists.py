@@ -6,6 +6,7 @@ from serai.opportunistic.engine.state import NONE, Net
 from serai.opportunistic.engine.stores import bit_of, bundle_at, end_word, first_word
 from serai.opportunistic.rules import (
     BLOOM,
+    EVICT_LEAST_WANTED,
     RouterRules,
     bloom_bit,
     bloom_hashes,
@@ -20,6 +21,7 @@ from serai.opportunistic.rules import (
 def write_list(net: Net, rules: RouterRules, link: int) -> int:
     """Write down what the sender tells the receiver; return its size in bytes."""
     entries = writes(rules, net, link)
+    net.links[link].entries = entries
     return list_bytes(rules, entries, write_seen(net, rules, link, net.links[link].sender))
 
 
@@ -68,5 +70,8 @@ def learn(net: Net, rules: RouterRules, link: int) -> None:
     for word in range(first_word(net), end_word(net)):
         net.link_words[link ^ 1, word].known |= net.link_words[link, word].told
     learns(rules, net, link)
+    if net.medium.when_full == EVICT_LEAST_WANTED and net.links[link ^ 1].lists == 0:
+        for channel in range(len(net.wants)):
+            net.asked[net.links[link].receiver, channel] += net.views[link ^ 1, channel].theirs == rules.if_wanted
     net.links[link ^ 1].lists += 1
     net.links[link ^ 1].nothing = NONE

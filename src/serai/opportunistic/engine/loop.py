@@ -20,7 +20,8 @@ from serai.opportunistic.engine.state import IDLE, NONE, UNFINISHED, Medium, Net
 from serai.opportunistic.engine.transfers import finish, give_up
 from serai.opportunistic.engine.turns import take_turns
 from serai.opportunistic.engine.waiting import stir, stir_all
-from serai.opportunistic.rules import RouterRules, RouterSettings, instant_key
+from serai.opportunistic.rules import RouterRules, instant_key
+from serai.opportunistic.settings import RouterSettings
 from serai.opportunistic.world import ContactWorld, check
 
 
@@ -67,7 +68,8 @@ def short_of_room(net: Net) -> bool:
     if not net.medium.full_log:
         return False
     more = run.stored + len(net.links) + len(net.bundles) - run.born
-    return bool(run.transfers + len(net.links) > len(net.transfer_log) or run.drops + more > len(net.drop_log))
+    short = run.transfers + len(net.links) > len(net.transfer_log) or run.drops + more > len(net.drop_log)
+    return bool(short or run.listings + len(net.links) > len(net.list_log))
 
 
 @step

@@ -15,6 +15,7 @@ from serai.opportunistic.engine.state import (
     DROPS,
     LINK,
     LINK_WORD,
+    LISTING,
     NODE,
     NONE,
     RUN,
@@ -29,7 +30,14 @@ from serai.opportunistic.engine.state import (
     Records,
 )
 from serai.opportunistic.routing import Room, Size
-from serai.opportunistic.rules import BLOOM, EVICT_FIRST_IN, RouterRules, bloom_size
+from serai.opportunistic.rules import (
+    BLOOM,
+    EVICT_FIRST_IN,
+    EVICT_LEAST_WANTED,
+    EVICT_MOST_COPIED,
+    RouterRules,
+    bloom_size,
+)
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts, in_order
 
@@ -62,6 +70,8 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
         came_s=np.zeros((nodes, count) if medium.when_full == EVICT_FIRST_IN else (0, 0)),
+        handed_on=np.zeros((nodes, count) if medium.when_full == EVICT_MOST_COPIED else (0, 0), np.int32),
+        asked=np.zeros((nodes, channels) if medium.when_full == EVICT_LEAST_WANTED else (0, 0), np.int32),
         copies=np.zeros((nodes, count) if rules.copies > 0 else (0, 0), np.int16),
         link_words=records((links, words), LINK_WORD),
         row=np.zeros((listed, room.in_list)),
@@ -74,6 +84,7 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         drops=np.zeros(len(DROPS), np.int64),
         transfer_log=records(rows, TRANSFER),
         drop_log=records(rows, DROP),
+        list_log=records(rows, LISTING),
     )
 
 
@@ -155,6 +166,7 @@ def drive(net: Net, advance: Callable[[Net], bool]) -> Net:
             net = net._replace(
                 transfer_log=with_room(net.transfer_log, int(net.run[0].transfers), most_logged(net)),
                 drop_log=with_room(net.drop_log, int(net.run[0].drops), most_logged(net)),
+                list_log=with_room(net.list_log, int(net.run[0].listings), len(net.links)),
             )
     return net
 
@@ -192,4 +204,5 @@ def outcome_of(net: Net) -> Outcome:
         peak_bytes=net.nodes.peak_bytes.copy(),
         transfer_log=net.transfer_log[: run.transfers].copy(),
         drop_log=net.drop_log[: run.drops].copy(),
+        list_log=net.list_log[: run.listings].copy() if net.medium.full_log else None,
     )

@@ -37,6 +37,7 @@ LINK = np.dtype(
         ("lists", "i4"),  # lists received from the other side in this contact
         ("gives", "i4"), ("reserved", "i4"),  # copies that go with a bundle, and what of them the sender misses
         ("nothing", "i4"),  # what the sender had gained when there was nothing to offer; nothing has changed since
+        ("entries", "i4"),  # in the list that it carries
         ("listed", "i4"),  # how many numbers of its row were written, if a protocol does not write all
     ],
     align=True,
@@ -124,7 +125,7 @@ RUN = np.dtype(
         ("line", "i8"),  # nodes in line for a turn
         ("payload_bytes", "i8"), ("control_bytes", "i8"), ("wasted_bytes", "i8"),
         ("lists", "i8"),  # lists received
-        ("deliveries", "i8"), ("transfers", "i8"), ("drops", "i8"),  # rows written
+        ("deliveries", "i8"), ("transfers", "i8"), ("drops", "i8"), ("listings", "i8"),  # rows written
     ],
     align=True,
 )  # fmt: skip
@@ -140,6 +141,13 @@ TRANSFER = np.dtype(
 DROP = np.dtype(
     [("time_s", "f8"), ("after", "i8"), ("bundle", "i4"), ("node", "i4"), ("reason", "i4"), ("held", "?")], align=True
 )
+LISTING = np.dtype(
+    [
+        ("start_s", "f8"), ("end_s", "f8"), ("bytes", "i8"),
+        ("sender", "i4"), ("receiver", "i4"), ("entries", "i4"), ("outcome", "i4"),
+    ],
+    align=True,
+)  # fmt: skip
 
 
 class Medium(NamedTuple):
@@ -174,6 +182,8 @@ class Net(NamedTuple):
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
     came_s: NDArray[np.float64]  # [N, B], when a copy came into the store, where that decides who leaves it
+    handed_on: NDArray[np.int32]  # [N, B], how often a copy in the store was handed on, likewise
+    asked: NDArray[np.int32]  # [N, C], contacts whose neighbour wanted the channel, likewise
     copies: NDArray[np.int16]  # [N, B], where copies are counted
     link_words: Records  # [L, W]
     row: NDArray[np.float64]  # [L, ...]: the list that a link carries, as its protocol lays it out
@@ -186,6 +196,7 @@ class Net(NamedTuple):
     drops: NDArray[np.int64]  # by reason
     transfer_log: Records
     drop_log: Records
+    list_log: Records
 
 
 class Outcome(NamedTuple):
@@ -207,3 +218,4 @@ class Outcome(NamedTuple):
     peak_bytes: NDArray[np.int64]
     transfer_log: Records
     drop_log: Records
+    list_log: Records | None = None  # None: nobody knows

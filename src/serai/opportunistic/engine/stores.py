@@ -2,7 +2,7 @@
 
 from serai.core.rules import lowest_bit, step
 from serai.opportunistic.engine.state import BITS, RELAYED, UNFINISHED, Net
-from serai.opportunistic.rules import EVICT_FIRST_IN
+from serai.opportunistic.rules import EVICT_FIRST_IN, EVICT_MOST_COPIED
 
 
 @step
@@ -47,6 +47,8 @@ def put(net: Net, node: int, bundle: int) -> None:
     net.nodes[node].gained += 1
     if net.medium.when_full == EVICT_FIRST_IN:
         net.came_s[node, bundle] = net.run[0].now_s
+    if net.medium.when_full == EVICT_MOST_COPIED:
+        net.handed_on[node, bundle] = 0
     use_bytes(net, node, net.bundles[bundle].size_bytes)
 
 
@@ -88,6 +90,19 @@ def note_delivery(net: Net, node: int, bundle: int) -> None:
     row.time_s, row.bundle, row.node = net.run[0].now_s, bundle, node
     row.hops = net.hops[node, bundle]
     run.deliveries += 1
+
+
+@step
+def note_list(net: Net, link: int, sent: int, outcome: int) -> None:
+    """Write down how the transfer of a list went, and how many bytes of it were sent."""
+    run, at = net.run[0], net.links[link]
+    run.control_bytes += sent
+    run.lists += outcome == RELAYED
+    if net.medium.full_log:
+        row = net.list_log[run.listings]
+        row.start_s, row.end_s, row.bytes, row.entries = at.start_s, run.now_s, sent, at.entries
+        row.sender, row.receiver, row.outcome = at.sender, at.receiver, outcome
+        run.listings += 1
 
 
 @step

@@ -4,8 +4,8 @@ from serai.core.rules import rule, step
 from serai.opportunistic.engine.forwarding import arrive, reserve_copies, return_copies
 from serai.opportunistic.engine.links import schedule
 from serai.opportunistic.engine.lists import learn, write_list
-from serai.opportunistic.engine.state import IDLE, LIST, NONE, Net
-from serai.opportunistic.engine.stores import note_transfer
+from serai.opportunistic.engine.state import IDLE, LIST, NONE, RELAYED, Net
+from serai.opportunistic.engine.stores import note_list, note_transfer
 from serai.opportunistic.engine.waiting import stir, stir_neighbours
 from serai.opportunistic.rules import RouterRules, sent_bytes, transfer_s
 
@@ -62,7 +62,7 @@ def give_up(net: Net, link: int, outcome: int) -> None:
     at = net.links[link]
     sent = sent_bytes(at.bytes, net.medium.rate_bps, net.run[0].now_s - at.start_s)
     if at.carries == LIST:
-        net.run[0].control_bytes += sent
+        note_list(net, link, sent, outcome)
     else:
         return_copies(net, link)
         note_transfer(net, link, sent, outcome, False, False)
@@ -74,8 +74,7 @@ def finish(net: Net, rules: RouterRules, link: int) -> None:
     """What the link carries has arrived."""
     at = net.links[link]
     if at.carries == LIST:
-        net.run[0].control_bytes += at.bytes
-        net.run[0].lists += 1
+        note_list(net, link, at.bytes, RELAYED)
         learn(net, rules, link)
     else:
         arrive(net, rules, link)

@@ -1,70 +1,30 @@
-"""What `serai protocols check` tries a protocol with: small worlds, random worlds, another process.
-
-Against mistakes, not against malice.
-"""
+"""What `serai protocols check` tries a router with: random worlds in which much happens."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from itertools import combinations
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from serai.core.errors import BadInput
 from serai.opportunistic.engine.state import RELAYED, Medium, Outcome
-from serai.opportunistic.kit.loading import load_own, own_state
+from serai.opportunistic.kit.family import ROUTERS
+from serai.opportunistic.kit.router import Router
+from serai.opportunistic.testing import Ran, world
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
+from serai.own.alone import Part
+from serai.own.checking import Trial
 from serai.scenario.protocol import Protocol
 from serai.world.contacts import Contacts, in_order
 
-RANDOM_WORLDS: Final = 200
 _END_S: Final = 40.0
 _NODES, _CHANNELS = 5, 3
 
 
-class Checked(NamedTuple):
-    """One check: what was looked at, and what is wrong; empty: nothing."""
-
-    what: str
-    problem: str = ""
-
-
-def check_protocol(file: Path, wanted: str | None, worlds: int = RANDOM_WORLDS) -> Iterator[Checked]:
-    """Try a protocol; a mistake of its author's is a `BadInput` with its place."""
-    protocol = load_own(file, wanted)
-    checks: dict[str, Callable[[], str]] = {
-        f"{worlds} random worlds: nothing twice, nothing late, nothing to who did not ask": lambda: _invariants(
-            protocol, worlds
-        ),
-        "no state that nodes or runs share": lambda: _keeps_to_itself(protocol, file),
-        "the same in another process, under another hash seed": lambda: _same_elsewhere(protocol, file),
-    }
-    for what, look in checks.items():
-        try:
-            yield Checked(what, look())
-        except BadInput as error:
-            yield Checked(what, str(error))
-
-
-def _invariants(protocol: Protocol, worlds: int) -> str:
-    for seed in range(worlds):
-        world, medium = random_world(seed)
-        problem = broken_rule(world, protocol.simulate(world, medium, protocol.settings()))
-        if problem:
-            return f"random world {seed}: {problem}"
-    return ""
-
-
-def broken_rule(world: ContactWorld, outcome: Outcome) -> str:
+def broken_rule(played: tuple[ContactWorld, Outcome]) -> str:
     """What cannot have happened in a run; empty: all is well."""
+    world, outcome = played
     bundles, seen = world.bundles, set[tuple[int, int]]()
     expires_s = bundles.created_s + bundles.lifetime_s
     wants = set(zip(world.subscriptions.node.tolist(), world.subscriptions.channel.tolist(), strict=True))
@@ -88,38 +48,16 @@ def broken_rule(world: ContactWorld, outcome: Outcome) -> str:
     return ""
 
 
-def _keeps_to_itself(protocol: Protocol, file: Path) -> str:
-    world, medium = random_world(0)
-    before, after = own_state(file, protocol.name, lambda: protocol.simulate(world, medium, protocol.settings()))
-    changed = sorted(name for name in before if before[name] != after.get(name))
-    if changed:
-        return f"{', '.join(changed)} changed during a run: state goes into self, in start()"
-    return ""
+def play(protocol: Protocol, seed: int) -> tuple[ContactWorld, Outcome]:
+    """Run a protocol in the random world of a seed."""
+    world, medium = random_world(seed)
+    return world, protocol.simulate(world, medium, protocol.settings())
 
 
-def _same_elsewhere(protocol: Protocol, file: Path) -> str:
-    code = "import sys; from serai.opportunistic.kit.checks import digest_of; print(digest_of(*sys.argv[1:]))"
-    paths = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-c", code, str(file), protocol.name]
-    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if there.returncode:
-        return f"it fails there: {there.stderr.strip().splitlines()[-1]}"
-    if there.stdout.strip() != digest_of(str(file), protocol.name):
-        return "other results: does it use random, time, id() or the order of a set? Use self.random(now, ...)"
-    return ""
-
-
-def digest_of(file: str, name: str) -> str:
-    """The results of ten random worlds as one word."""
-    protocol = load_own(Path(file), name)
-    digest = hashlib.sha256()
-    for seed in range(10):
-        world, medium = random_world(seed)
-        outcome = protocol.simulate(world, medium, protocol.settings())
-        rows: list[Any] = [outcome.transfer_log.tolist(), outcome.drop_log.tolist(), outcome.delivery_s.tolist()]
-        digest.update(pickle.dumps(rows))
-    return digest.hexdigest()
+def rows(played: tuple[ContactWorld, Outcome]) -> list[Any]:
+    """What happened, as plain data."""
+    outcome = played[1]
+    return [outcome.transfer_log.tolist(), outcome.drop_log.tolist(), outcome.delivery_s.tolist()]
 
 
 def random_world(seed: int) -> tuple[ContactWorld, Medium]:
@@ -154,3 +92,35 @@ def random_world(seed: int) -> tuple[ContactWorld, Medium]:
     )
     capacity = int(rng.choice([1 << 60, 1050]))
     return world, Medium(float(rng.choice([400.0, 8000.0])), _END_S, capacity, 1, key=seed, full_log=True)
+
+
+def known_answers(protocol: Protocol) -> str:
+    """What comes out wrong in worlds of which the answer is known; empty: nothing."""
+    free = protocol.settings(header_bytes=0, entry_bytes=0, id_bytes=0)
+
+    def deliveries(contacts: str, publish: str, **more: Any) -> list[tuple[float, int, int, int]]:
+        small = world(contacts, publish=publish, subscribe="1 news, 2 news", **more)
+        return Ran(protocol.simulate(small.contacts, small.medium, free)).deliveries
+
+    if [row[1:] for row in deliveries("0-1 @ 10..600", "0 news @ 5 100 B")] != [(0, 1, 1)]:
+        return "a subscriber was in contact with the source for ten minutes and was not handed the bundle, once"
+    if deliveries("0-1 @ 10..10.05", "0 news @ 5 100 B"):
+        return "a bundle was delivered over a contact that was too short for it"
+    if deliveries("0-1 @ 10..20", "0 news @ 5 100 B for 5.1 s"):
+        return "a bundle was delivered at the very instant of its expiry"
+    got = {
+        row[1] for row in deliveries("0-1 @ 10..600", "0 a @ 5 90 B, 0 b @ 6 90 B, 0 news @ 7 90 B", store_bytes=200)
+    }
+    return "" if got <= {2} else "somebody was delivered what nobody asked for"
+
+
+TRIAL: Final = Trial(
+    family=ROUTERS,
+    parts=(Part(Router, "", ("store", "subscriptions", "capacity_bytes"), ("_discard",), ("hear",)),),
+    module=__name__,
+    holds="nothing twice, nothing late, nothing to who did not ask",
+    play=play,
+    broken_rule=broken_rule,
+    rows=rows,
+    known_answers=known_answers,
+)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from serai.core.order import key_in_slot
 from serai.opportunistic.kit.lists import bits_of
-from serai.opportunistic.kit.mistakes import Mistake
-from serai.opportunistic.kit.nodes import Link
+from serai.opportunistic.kit.nodes import Asked, Link
+from serai.opportunistic.kit.places import Places
 from serai.opportunistic.kit.router import Copy, Peer, Router
 from serai.opportunistic.rules import (
-    LIVE,
     NEWEST,
     OLDEST,
+    RANDOM,
     RouterRules,
     is_expired,
-    link_key,
     tie_rank,
     transfer_s,
 )
+from serai.own.mistakes import Mistake
 
 _FEW = 20  # candidates that are ranked one by one; more at once
 
@@ -45,22 +45,25 @@ class Choosing(NamedTuple):
 
     rules: RouterRules
     answers: Answers
+    nodes: Places
+    bundles: Places
     on_channel: dict[int, int]
     """The bundles born on each channel, as bits."""
 
 
-def choose(link: Link, how: Choosing, key: int, now_s: float, wanted_only: bool) -> Copy | None:
-    """The copy that the sender sends next, or None."""
+def choose(link: Link, how: Choosing, key: int, now_s: float, wanted_only: bool, too_old: int) -> Copy | None:
+    """The copy that the sender sends next, or None; `too_old`: bits of bundles that are for subscribers only."""
     rules, carries = how.rules, link.receiver.carries
-    bits = link.sender.stored & ~link.known
-    if rules.seen == LIVE and rules.leaves_out_seen:
-        bits &= ~link.receiver.seen
+    bits = link.candidates(rules)
     if not bits:
         return None
-    if wanted_only or rules.wanted_first or not carries:
+    if wanted_only or rules.wanted_first or not carries or bits & too_old:
         wanted = _wanted(link, bits, how)
+        bits &= wanted | ~too_old
         if wanted_only or not carries:
             return _best(link, wanted, how, key, now_s)
+        if not rules.wanted_first:
+            return _best(link, bits, how, key, now_s)
         # Bundles that the neighbour wants go before all others.
         return _best(link, wanted, how, key, now_s) or _best(link, bits & ~wanted, how, key, now_s)
     return _best(link, bits, how, key, now_s)
@@ -85,31 +88,65 @@ def _wanted(link: Link, bits: int, how: Choosing) -> int:
 
 
 def _best(link: Link, bits: int, how: Choosing, key: int, now_s: float) -> Copy | None:
-    """The one that goes first of these: looked at in order of creation, each that beats the best so far is it."""
-    rules, answers, store = how.rules, how.answers, link.sender.store
+    """The one that goes first of these."""
     if not bits:
         return None
-    key = link_key(key, link.sender.number, link.receiver.number)
-    if not (answers.offers or answers.priority or answers.before or rules.skip_late):
-        return store[_first_by_rank(bits, rules, key)]
-    peer, router = link.peer, link.sender.router
-    best: Copy | None = None
-    best_worth: tuple[float, ...] = ()
-    best_rank = 0
+    answers, store = how.answers, link.sender.store
+    if answers.offers or answers.priority or how.rules.skip_late:
+        if link.asked is not None and not how.rules.skip_late:
+            bits = _first_as_asked(link, link.asked, bits, how, now_s)
+        else:
+            bits = _first_of_offered(link, bits, how, now_s)
+        if not bits:
+            return None
+    key = how.nodes.of(how.nodes.of(key, link.sender.number), link.receiver.number)
+    if answers.before:
+        return _first_by_votes(link, bits, how.rules, key)
+    return store[_first_by_rank(bits, how, key, store)]
+
+
+def _first_of_offered(link: Link, bits: int, how: Choosing, now_s: float) -> int:
+    """Those of the highest priority among all that are offered, as bits."""
+    store, router, peer = link.sender.store, link.sender.router, link.peer
+    first, best_worth = 0, None
     for id in bits_of(bits):
         copy = store[id]
         if not _is_offered(router, copy, peer, how, now_s):
             continue
-        rank = tie_rank(rules.order, key, id)
-        worth = _worth(router.priority(copy, peer, now_s)) if answers.priority else ()
-        if best is not None:
-            if answers.before:
-                says = _number(router.before(copy, best, peer))
-            else:
-                says = (worth > best_worth) - (worth < best_worth)
-            if says < 0 or (says == 0 and rank >= best_rank):
-                continue
-        best, best_worth, best_rank = copy, worth, rank
+        worth = _worth(router.priority(copy, peer, now_s)) if how.answers.priority else ()
+        if best_worth is None or worth > best_worth:
+            first, best_worth = 1 << id, worth
+        elif worth == best_worth:
+            first |= 1 << id
+    return first
+
+
+def _first_as_asked(link: Link, asked: Asked, bits: int, how: Choosing, now_s: float) -> int:
+    """The same, where the router's answers hold until it hears a list or the copy is transferred."""
+    store, router, peer = link.sender.store, link.sender.router, link.peer
+    for id in bits_of(bits & ~asked.ids):
+        offered = _is_offered(router, store[id], peer, how, now_s)
+        if not offered:
+            asked.note(id, None)
+        else:
+            asked.note(id, _worth(router.priority(store[id], peer, now_s)) if how.answers.priority else ())
+    return asked.first(bits, link.candidates(how.rules))
+
+
+def _first_by_votes(link: Link, bits: int, rules: RouterRules, key: int) -> Copy:
+    """Of these, looked at in order of creation, each that beats the best so far takes its place."""
+    store, router, peer = link.sender.store, link.sender.router, link.peer
+
+    def rank(copy: Copy) -> tuple[float, int]:
+        return tie_rank(rules.order, key, copy.id, copy.size_bytes, copy.expires_s)
+
+    ids = bits_of(bits)
+    best = store[ids[0]]
+    for id in ids[1:]:
+        copy = store[id]
+        says = _number(router.before(copy, best, peer))
+        if says > 0 or (says == 0 and rank(copy) < rank(best)):
+            best = copy
     return best
 
 
@@ -119,7 +156,7 @@ def _is_offered(router: Router, copy: Copy, peer: Peer, how: Choosing, now_s: fl
     if not how.answers.offers:
         return True
     answer = router.offers(copy, peer, now_s)
-    if type(answer) is not bool:
+    if answer is not True and answer is not False:
         raise Mistake("offers", f"answers {answer!r}, not True or False")
     return answer
 
@@ -141,30 +178,19 @@ def _number(answer: Any) -> float:
 # ---- where nothing but the order decides
 
 
-def _first_by_rank(bits: int, rules: RouterRules, key: int) -> int:
-    if rules.order == OLDEST:
+def _first_by_rank(bits: int, how: Choosing, key: int, store: Mapping[int, Copy]) -> int:
+    rules = how.rules
+    if rules.order == OLDEST or not bits & (bits - 1):
         return (bits & -bits).bit_length() - 1
     if rules.order == NEWEST:
         return bits.bit_length() - 1
+    if rules.order != RANDOM:
+        return min(
+            bits_of(bits), key=lambda id: tie_rank(rules.order, 0, id, store[id].size_bytes, store[id].expires_s)
+        )
     if bits.bit_count() <= _FEW:
-        return min(bits_of(bits), key=lambda id: key_in_slot(key, id))
+        return min(bits_of(bits), key=partial(how.bundles.of, key))
     first = (bits & -bits).bit_length() - 1
     window = bits >> first
     octets = np.frombuffer(window.to_bytes((window.bit_length() + 7) // 8, "little"), np.uint8)
-    ids = np.flatnonzero(np.unpackbits(octets, bitorder="little")).astype(np.uint64) + np.uint64(first)
-    return int(ids[np.argmin(keys_in_slot(key, mixed(ids + np.uint64(1))))])
-
-
-def keys_in_slot(key: int, mixed_numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`serai.core.order.key_in_slot` of many, whose numbers plus 1 were mixed before."""
-    return mixed(np.uint64(key) ^ mixed_numbers)
-
-
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`serai.core.order.mix`, of many numbers below 2**32 at once."""
-    low = np.uint64(0xFFFFFFFF)
-    h = numbers ^ (numbers >> np.uint64(16))
-    h = (h * np.uint64(0x21F0AAAD)) & low
-    h ^= h >> np.uint64(15)
-    h = (h * np.uint64(0x735A2D97)) & low
-    return h ^ (h >> np.uint64(15))
+    return how.bundles.first(key, np.flatnonzero(np.unpackbits(octets, bitorder="little")) + first)

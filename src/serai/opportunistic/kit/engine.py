@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from serai.core.errors import BadInput
-from serai.core.order import key_in_slot
 from serai.opportunistic.engine.setup import contacts_that_count, order_of
 from serai.opportunistic.engine.state import Medium, Outcome
-from serai.opportunistic.kit.choosing import keys_in_slot, mixed
 from serai.opportunistic.kit.exchange import Exchange
 from serai.opportunistic.kit.nodes import IDLE, Link, Node
 from serai.opportunistic.kit.router import Copy, Peer, Router
-from serai.opportunistic.rules import EVICT_FIRST_IN, RouterRules, instant_key, is_expired
+from serai.opportunistic.rules import RouterRules, has_unit_left, instant_key, is_expired
 from serai.opportunistic.world import ContactWorld, check
 
 
@@ -28,13 +25,10 @@ class Network(Exchange):
 
     def __init__(self, world: ContactWorld, medium: Medium, router: type[Router], settings: Any, rules: RouterRules):
         check(world)
-        if medium.when_full == EVICT_FIRST_IN or medium.lifetime_unit_s > 0:
-            keys = 'nodes.when_full = "first-in" and bundles.lifetime_unit'
-            raise BadInput(f"{keys}: for comparisons with The ONE, not for protocols of one's own; leave them out")
         super().__init__(world, medium, router, settings, rules)
-        self.mixed_numbers = mixed(np.arange(1, world.nodes + 1, dtype=np.uint64))
+        self.every_s: float | None = None  # as the routers say when they start
         self.asking: dict[int, dict[Node, None]] = {}  # who wants what is on a channel
-        self.tick = self.periods = self.up = self.born = self.over = self.began = self.ended = 0
+        self.tick = self.periods = self.up = self.born = self.over = self.aged = self.began = self.ended = 0
         self.contacts = contacts_that_count(world.contacts, medium)
         self.down: list[tuple[float, int, Link]] = []  # when contacts end, a heap
         expires_s = world.bundles.created_s + world.bundles.lifetime_s
@@ -51,6 +45,8 @@ class Network(Exchange):
             self.at_node = node.number
             node.router.start()
             self.rules = self.rules._replace(leaves_out_seen=bool(node.router.leaves_out_seen))
+            self.every_s = node.router.every_s
+            self.free_lists, self.best_of_links = bool(node.router.free_lists), bool(node.router.best_of_links)
         self.choosing = self.choosing._replace(rules=self.rules)
         ticks = self.medium.step_s > 0
         while True:
@@ -99,8 +95,8 @@ class Network(Exchange):
             times.append(self.from_s[self.began])
         if self.ended < len(self.to_s):
             times.append(self.to_s[self.by_end[self.ended]])
-        if self.router.every_s:
-            times.append(self.periods * self.router.every_s)
+        if self.every_s:
+            times.append(self.periods * self.every_s)
         while self.heap and (self.heap[0][4].when_s != self.heap[0][0] or not self.heap[0][4].open):
             heapq.heappop(self.heap)
         if self.heap:
@@ -122,7 +118,7 @@ class Network(Exchange):
 
     def call_periodic(self) -> None:
         """Routers that asked for it are called at multiples of their period."""
-        every_s = self.router.every_s
+        every_s = self.every_s
         if not every_s:
             return
         while self.periods * every_s <= self.now_s:
@@ -165,14 +161,25 @@ class Network(Exchange):
                 link.sender.links[link.receiver.number] = link
                 self.call(link.sender, "contact_up", link.peer, self.now_s)
                 self.stir(link.sender)
+                if not self.rules.lists:
+                    self.count_wanted(link.sender, link.receiver.wants.keys())
+            if self.rules.lists and self.free_lists:
+                self.exchange_for_nothing(there)
 
     def _link(self, sender: Node, receiver: Node, down_s: float) -> Link:
-        live = None if self.rules.lists else receiver.wants
+        live = None if self.rules.lists and not self.free_lists else receiver.wants
         peer = Peer(receiver.number, self.now_s, receiver.carries, self.medium.rate_bps, live)
         return Link(sender, receiver, peer, self.now_s, down_s)
 
     def expire(self) -> None:
         """Bundles whose lifetime is over leave all stores."""
+        unit_s = self.medium.lifetime_unit_s
+        while unit_s and self.aged < len(self.by_expiry):
+            id = self.by_expiry[self.aged]
+            if has_unit_left(self.now_s, self.expires_s[id], unit_s):
+                break
+            self.too_old |= 1 << id
+            self.aged += 1
         while self.over < len(self.by_expiry) and is_expired(self.now_s, self.expires_s[self.by_expiry[self.over]]):
             id = self.by_expiry[self.over]
             self.over += 1
@@ -230,8 +237,11 @@ class Network(Exchange):
     def subscriptions_changed(self, node: Node) -> None:
         """Neighbours may see it live; with `announce = "change"` lists are due."""
         node.version += 1
+        node.all_changed()
         for link in node.links.values():
             link.receiver.version += 1
+            if link.back.asked is not None:
+                link.back.asked.forget_all()
             if self.rules.lists and self.rules.announce:
                 link.due_s = min(link.due_s, self.now_s)
         if self.rules.lists and self.rules.announce:
@@ -269,6 +279,8 @@ class Network(Exchange):
                 for link in list(node.links.values()):
                     if link.message is not None and link.end_s <= self.now_s:
                         self.finish(link)
+            if self.is_time_to_look(node):
+                self.drop_old(node)
             if not self.medium.single:
                 for link in node.links.values():
                     if link.message is None:
@@ -283,9 +295,24 @@ class Network(Exchange):
 
     def _in_order(self, ticks: bool) -> list[Node]:
         if ticks:
-            order = np.argsort(keys_in_slot(self.key, self.mixed_numbers), kind="stable")
-            return [node for number in order.tolist() if (node := self.nodes[number]).links]
-        return sorted(self.line, key=lambda node: (key_in_slot(self.key, node.number), node.number))
+            order = np.argsort(self.places.of_all(self.key), kind="stable")
+            everybody = (self.nodes[number] for number in order.tolist())
+            return [node for node in everybody if node.links or self.is_time_to_look(node)]
+        return sorted(self.line, key=lambda node: (self.places.of(self.key, node.number), node.number))
+
+    def is_time_to_look(self, node: Node) -> bool:
+        """Whether the node should look for bundles that have too little of their lifetime left."""
+        unit_s = self.medium.lifetime_unit_s
+        return unit_s > 0 and self.now_s - node.looked_s >= unit_s
+
+    def drop_old(self, node: Node) -> None:
+        """Drop what has too little of its lifetime left, unless the node is sending: then it looks when it is done."""
+        if any(link.message is not None for link in node.links.values()):
+            return
+        node.looked_s = self.now_s
+        for id, copy in sorted(node.store.items()):
+            if self.too_old >> id & 1:
+                self.drop(node, copy, "expired")
 
     def do_one_thing(self, node: Node) -> None:
         """A node that does one thing at a time: lists; what a neighbour wants; what one has for it; anything."""
@@ -304,6 +331,25 @@ class Network(Exchange):
             for link in free:
                 if link.back.tried != link.receiver.version and self.begin_bundle(link.back, wanted_only=True):
                     return
+        if self.best_of_links:
+            self.begin_best(own)
+            return
         for link in own:
             if self.begin_bundle(link):
                 return
+
+    def begin_best(self, links: list[Link]) -> None:
+        """Of the best bundles for each neighbour, begin the best; of equals, that for the first."""
+        best: Link | None = None
+        best_worth: tuple[Any, ...] = ()
+        for link in links:
+            if self.rules.lists and not link.lists:
+                continue
+            copy = self.choose(link, wanted_only=False)
+            if copy is not None:
+                answer = link.sender.router.priority(copy, link.peer, self.now_s)
+                worth = answer if isinstance(answer, tuple) else (answer,)
+                if best is None or worth > best_worth:
+                    best, best_worth = link, worth
+        if best is not None:
+            self.begin_bundle(best)

@@ -7,14 +7,24 @@ from typing import Any
 
 from serai.opportunistic.engine.state import Medium
 from serai.opportunistic.kit.choosing import Answers, Choosing, choose
-from serai.opportunistic.kit.content import FREE_BYTES, encoded_bytes, frozen
 from serai.opportunistic.kit.lists import ListMessage, write_list
 from serai.opportunistic.kit.log import Log
-from serai.opportunistic.kit.mistakes import Mistake
 from serai.opportunistic.kit.nodes import IDLE, Link, Node, Sending, usual_victim
-from serai.opportunistic.kit.router import Copy, Router, put
-from serai.opportunistic.rules import RouterRules, is_expired, sent_bytes, transfer_s
+from serai.opportunistic.kit.places import Places
+from serai.opportunistic.kit.router import Copy, Router
+from serai.opportunistic.rules import (
+    EVICT_FIRST_IN,
+    EVICT_LEAST_WANTED,
+    LIVE,
+    RouterRules,
+    is_expired,
+    sent_bytes,
+    transfer_s,
+)
 from serai.opportunistic.world import ContactWorld
+from serai.own.content import FREE_BYTES, encoded_bytes, frozen
+from serai.own.declaring import put
+from serai.own.mistakes import Mistake
 
 
 class Exchange:
@@ -25,13 +35,16 @@ class Exchange:
         self.written = {name for name in vars(Router) if getattr(router, name) is not getattr(Router, name)} | {"hear"}
         self.now_s, self.key, self.at_node = 0.0, 0, 0
         self.steps = 0  # choices and calls so far
-        self.choosing = Choosing(rules, Answers.of(router), {})
+        self.places = Places(world.nodes)
+        self.choosing = Choosing(rules, Answers.of(router), self.places, Places(len(world.bundles.source)), {})
         self.nodes = [self._node(number, settings) for number in range(world.nodes)]
         self.log = Log(world, medium)
         self.alive = 0  # bits of bundles born and not expired
+        self.too_old = 0  # bits of those with less than a unit of lifetime left, where that counts
         self.heap: list[tuple[float, int, int, int, Link]] = []  # when something is due on a link
         self.pushed = 0
         self.line: list[Node] = []  # who takes a turn at this instant
+        self.free_lists = self.best_of_links = False  # as the routers say when they start
         self.moving: tuple[int, int] | None = None  # the node and the bundle whose transfer has just ended
 
     def _node(self, number: int, settings: Any) -> Node:
@@ -39,7 +52,7 @@ class Exchange:
         for name, value in settings.items():
             setattr(router, name, value)
         node = Node(number, router, bool(self.world.carries[number]))
-        node.introduce(self.medium.key, self.medium.capacity_bytes, lambda id, node=node: self.discard(node, id))
+        node.introduce(self.medium.key, self.medium.capacity_bytes, lambda *what, node=node: self.discard(node, *what))
         return node
 
     def at(self) -> str:
@@ -67,7 +80,7 @@ class Exchange:
         self.log.drop(self.now_s, copy.id, node.number, reason, held=True)
         self.call(node, "dropped", copy, reason, self.now_s)
 
-    def discard(self, node: Node, id: int) -> bool:
+    def discard(self, node: Node, id: int, may_return: bool) -> bool:
         """A router lets go of a copy: within `sent` it has moved on, at other times that counts as evicted."""
         copy, moves = node.store.get(id), self.moving == (node.number, id)
         if copy is None or (node.is_sending(id) and not moves):
@@ -75,7 +88,20 @@ class Exchange:
         node.remove(copy, self.now_s)
         if not moves:
             self.log.drop(self.now_s, id, node.number, "evicted", held=True)
+        if may_return:
+            self.forget(node, id)
         return True
+
+    def forget(self, node: Node, id: int) -> None:
+        """A node may take again what it has dropped, unless it was delivered there."""
+        if node.given >> id & 1:
+            return
+        node.seen &= ~(1 << id)
+        if self.rules.seen == LIVE:
+            for link in node.links.values():
+                link.back.known &= ~(1 << id)
+                link.back.tried = -1
+            self.stir_neighbours(node)
 
     def make_room(self, node: Node, size_bytes: int) -> bool:
         """Whether a bundle of this size fits into the store, after others have left if need be."""
@@ -84,7 +110,7 @@ class Exchange:
             return False
         while node.used_bytes + size_bytes > capacity:
             copies = node.may_leave(self.medium.keep_own)
-            victim = usual_victim(copies, self.medium)
+            victim = usual_victim(node, copies, self.medium)
             if "evict" in self.written:
                 self.at_node = node.number
                 victim = node.router.evict(copies, self.now_s) if copies else None
@@ -93,6 +119,8 @@ class Exchange:
             if victim is None:
                 return False
             self.drop(node, victim, "evicted")
+            if self.medium.when_full == EVICT_FIRST_IN:
+                self.forget(node, victim.id)
         return True
 
     def stir(self, node: Node) -> None:
@@ -108,7 +136,7 @@ class Exchange:
 
     def begin_list(self, link: Link) -> None:
         """Send the sender's list, if there are lists and one is due."""
-        if not self.rules.lists or link.due_s > self.now_s:
+        if not self.rules.lists or self.free_lists or link.due_s > self.now_s:
             return
         link.due_s = self.now_s + self.rules.repeat_s
         self.at_node = link.sender.number
@@ -121,20 +149,26 @@ class Exchange:
         sender = link.sender
         if link.tried == sender.version or (self.rules.lists and not link.lists):
             return False
-        self.at_node = sender.number
-        self.steps += 1
-        copy = choose(link, self.choosing, self.key, self.now_s, wanted_only)
+        copy = self.choose(link, wanted_only)
         if copy is None:
-            if not wanted_only:
-                link.tried = sender.version  # nothing to offer until something changes
             return False
         attached, extra = None, 0
         if "attach" in self.written:
-            attached = frozen(sender.router.attach(copy, link.peer, self.now_s))
+            attached = frozen(sender.router.attach(copy, link.peer, self.now_s), "attach")
             sender.version += 1
+            sender.changed(copy.id)
             extra = max(encoded_bytes(attached) - FREE_BYTES, 0)
         self.begin(link, Sending(copy, attached), copy.size_bytes + extra)
         return True
+
+    def choose(self, link: Link, wanted_only: bool) -> Copy | None:
+        """The best bundle there is for the receiver."""
+        self.at_node = link.sender.number
+        self.steps += 1
+        copy = choose(link, self.choosing, self.key, self.now_s, wanted_only, self.too_old)
+        if copy is None and not wanted_only:
+            link.tried = link.sender.version  # nothing to offer until something changes
+        return copy
 
     def begin(self, link: Link, message: ListMessage | Sending, size_bytes: int) -> None:
         """The sender begins to send."""
@@ -165,9 +199,10 @@ class Exchange:
         self.count_bytes(link, sent)
         self.release(link)
         if isinstance(message, ListMessage):
-            self.log.control_bytes += sent
+            self.log.listing(link, message.entries, self.now_s, sent, outcome)
             return
         self.log.transfer(link, message.copy.id, self.now_s, sent, outcome, stored=False, moved=False)
+        link.sender.changed(message.copy.id)
         self.call(link.sender, "sent", message.copy, link.peer, message.attached, False, self.now_s)
 
     def finish(self, link: Link) -> None:
@@ -175,16 +210,37 @@ class Exchange:
         message = link.message
         self.count_bytes(link, link.bytes)
         if isinstance(message, ListMessage):
-            self.log.control_bytes += link.bytes
-            self.log.lists += 1
-            back = link.back
-            back.known |= message.seen
-            back.lists += 1
-            put(back.peer, lists=back.lists)
+            self.log.listing(link, message.entries, self.now_s, link.bytes, "relayed")
             self.release(link)
-            self.call(link.receiver, "hear", back.peer, message.content, self.now_s)
+            self.hear(link, message)
         else:
             self.arrive(link, message)
+
+    def hear(self, link: Link, message: ListMessage) -> None:
+        """A list has come over the link."""
+        back = link.back
+        back.known |= message.seen
+        back.lists += 1
+        put(back.peer, lists=back.lists)
+        self.call(link.receiver, "hear", back.peer, message.content, self.now_s)
+        link.receiver.all_changed()
+        if back.lists == 1:
+            self.count_wanted(link.receiver, back.peer.channels)
+
+    def exchange_for_nothing(self, link: Link) -> None:
+        """Both sides of a new contact tell each other, and neither has heard the other before it tells."""
+        pair = (link, link.back)
+        told = []
+        for side in pair:
+            self.at_node = side.sender.number
+            told.append(write_list(side, self.rules, self.alive, self.key, self.now_s, free=True))
+        for side, message in zip(pair, told, strict=True):
+            self.hear(side, message)
+
+    def count_wanted(self, node: Node, channels: Any) -> None:
+        """A neighbour wants these channels, if that will decide who leaves a full store."""
+        if self.medium.when_full == EVICT_LEAST_WANTED:
+            node.wanted_by.update(channels)
 
     def count_bytes(self, link: Link, count: int) -> None:
         """Both sides know what went over the link."""
@@ -217,6 +273,7 @@ class Exchange:
         held = copy.id in sender.store
         sent = link.bytes
         self.release(link)
+        sender.changed(copy.id)
         self.moving = (sender.number, copy.id)
         self.call(sender, "sent", copy, link.peer, message.attached, accepted, self.now_s)
         self.moving = None

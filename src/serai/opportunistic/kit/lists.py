@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from serai.opportunistic.kit.content import FREE_BYTES, encoded_bytes, entries_of, frozen
-from serai.opportunistic.kit.mistakes import Mistake
 from serai.opportunistic.kit.nodes import Link
 from serai.opportunistic.rules import (
     BLOOM,
@@ -17,6 +15,8 @@ from serai.opportunistic.rules import (
     list_bytes,
     tells_seen,
 )
+from serai.own.content import FREE_BYTES, encoded_bytes, frozen
+from serai.own.mistakes import Mistake
 
 
 class ListMessage(NamedTuple):
@@ -25,23 +25,27 @@ class ListMessage(NamedTuple):
     content: Any
     seen: int  # bits of bundles; a Bloom filter's mistakes are among them
     size_bytes: int
+    entries: int
 
 
-def write_list(link: Link, rules: RouterRules, alive: int, key: int, now_s: float) -> ListMessage:
-    """The sender's list: what it tells, and what it has seen of the bundles alive."""
-    content = frozen(link.sender.router.tell(link.peer, now_s))
+def write_list(
+    link: Link, rules: RouterRules, alive: int, key: int, now_s: float, *, free: bool = False
+) -> ListMessage:
+    """The sender's list: what it tells, and what it has seen of the bundles alive. If it is free, nobody counts."""
+    content = frozen(link.sender.router.tell(link.peer, now_s), "tell")
     seen = link.sender.seen & alive
     count = seen.bit_count()
-    size = list_bytes(rules, entries_of(content), count)
-    charged = rules.header_bytes + rules.entry_bytes * entries_of(content)
-    if rules.entry_bytes and encoded_bytes(content) > charged + FREE_BYTES:
-        said = f"{encoded_bytes(content)} bytes in {entries_of(content)} entries, for which {charged} are charged"
+    entries = 0 if free else link.sender.router.entries(content)
+    size = list_bytes(rules, entries, count)
+    charged = rules.header_bytes + rules.entry_bytes * entries
+    if not free and rules.entry_bytes and encoded_bytes(content) > charged + FREE_BYTES:
+        said = f"{encoded_bytes(content)} bytes in {entries} entries, for which {charged} are charged"
         raise Mistake("tell", f"tells {said}; tell more entries, or raise entry_bytes")
     if not tells_seen(rules):
         seen = 0
     elif rules.seen == BLOOM:
         seen = _as_a_filter_says(seen, alive, rules, link_key(key, link.sender.number, link.receiver.number))
-    return ListMessage(content, seen, size)
+    return ListMessage(content, seen, size, entries)
 
 
 def _as_a_filter_says(seen: int, alive: int, rules: RouterRules, salt: int) -> int:

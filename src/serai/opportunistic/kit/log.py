@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from serai.opportunistic.engine.setup import records
-from serai.opportunistic.engine.state import DELIVERY, DROP, DROPS, TRANSFER, TRANSFERS, Medium, Outcome
+from serai.opportunistic.engine.state import DELIVERY, DROP, DROPS, LISTING, TRANSFER, TRANSFERS, Medium, Outcome
 from serai.opportunistic.kit.nodes import Link, Node
 from serai.opportunistic.kit.router import Copy
 from serai.opportunistic.world import ContactWorld
@@ -23,6 +23,7 @@ class Log:
         self.deliveries: list[tuple[float, int, int, int]] = []
         self.transfers: list[tuple[Any, ...]] = []
         self.drops: list[tuple[Any, ...]] = []
+        self.listings: list[tuple[Any, ...]] = []
         self.outcomes, self.reasons = Counter[str](), Counter[str]()
         self.relays = [0] * len(world.bundles.source)
         self.payload_bytes = self.control_bytes = self.wasted_bytes = self.lists = 0
@@ -54,6 +55,14 @@ class Log:
             ends = (link.sender.number, link.receiver.number)
             self.transfers.append((link.start_s, now_s, sent, id, *ends, TRANSFERS.index(outcome), stored, moved))
 
+    def listing(self, link: Link, entries: int, now_s: float, sent: int, outcome: str) -> None:
+        """How the transfer of a list went, and how many bytes of it were sent."""
+        self.control_bytes += sent
+        self.lists += outcome == "relayed"
+        if self.medium.full_log:
+            ends = (link.sender.number, link.receiver.number)
+            self.listings.append((link.start_s, now_s, sent, *ends, entries, TRANSFERS.index(outcome)))
+
     def outcome(self, nodes: Sequence[Node], contacts: int) -> Outcome:
         """What a finished run gave, as the compiled loop gives it."""
         deliveries = _rows(self.deliveries, DELIVERY)
@@ -75,6 +84,7 @@ class Log:
             peak_bytes=np.array([node.peak_bytes for node in nodes], np.int64),
             transfer_log=_rows(self.transfers, TRANSFER),
             drop_log=_rows(self.drops, DROP),
+            list_log=_rows(self.listings, LISTING) if self.medium.full_log else None,
         )
 
 

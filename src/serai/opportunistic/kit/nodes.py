@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
+from collections import Counter
 from types import MappingProxyType
 from typing import Any, Final
 
 from serai.opportunistic.engine.state import Medium
 from serai.opportunistic.kit.router import Copy, Peer, Router
-from serai.opportunistic.rules import EVICT_SOONEST, REFUSE
+from serai.opportunistic.rules import LIVE, REFUSE, Kept, RouterRules, leaves_before
 
 IDLE: Final = math.inf
 
@@ -17,13 +19,14 @@ class Link:
     """One direction of a contact."""
 
     __slots__ = (
-        "back", "bytes", "down_s", "due_s", "end_s", "known", "lists", "message", "open", "peer", "receiver",
+        "asked", "back", "bytes", "down_s", "due_s", "end_s", "known", "lists", "message", "open", "peer", "receiver",
         "sender", "start_s", "tried", "when_s",
     )  # fmt: skip
 
     back: Link
 
     def __init__(self, sender: Node, receiver: Node, peer: Peer, now_s: float, down_s: float) -> None:
+        self.asked = Asked() if sender.router.stable else None
         self.sender, self.receiver, self.peer, self.down_s = sender, receiver, peer, down_s
         self.known = 0  # no need to offer these bundles to the receiver
         self.lists = 0  # received from the other side in this contact
@@ -32,6 +35,54 @@ class Link:
         self.bytes, self.start_s, self.end_s, self.when_s = 0, 0.0, 0.0, IDLE
         self.open = True
         self.tried = -1  # the sender's version when it had nothing to offer
+
+    def candidates(self, rules: RouterRules) -> int:
+        """The bundles that the receiver may be offered, as bits."""
+        bits = self.sender.stored & ~self.known
+        return bits & ~self.receiver.seen if rules.seen == LIVE and rules.leaves_out_seen else bits
+
+
+class Asked:
+    """What a router said of the copies for one neighbour, where that holds for a while (`Router.stable`)."""
+
+    __slots__ = ("by_worth", "ids", "worth_of", "worths")
+
+    def __init__(self) -> None:
+        self.ids = 0  # bits of the bundles that it was asked about
+        self.worth_of: dict[int, tuple[float, ...]] = {}  # of those that it offers
+        self.by_worth: dict[tuple[float, ...], int] = {}  # the same as bits
+        self.worths: list[tuple[float, ...]] = []  # ascending
+
+    def note(self, id: int, worth: tuple[float, ...] | None) -> None:
+        """What it said of a copy; None: it does not offer it."""
+        self.ids |= 1 << id
+        if worth is not None:
+            self.worth_of[id] = worth
+            if worth not in self.by_worth:
+                insort(self.worths, worth)
+            self.by_worth[worth] = self.by_worth.get(worth, 0) | 1 << id
+
+    def first(self, bits: int, candidates: int) -> int:
+        """Those of the highest worth among some of the candidates, all of which it was asked about."""
+        worths, by_worth = self.worths, self.by_worth
+        while worths and not by_worth[worths[-1]] & candidates:  # they have left: whoever comes back is new
+            self.ids &= ~by_worth.pop(worths.pop())
+        for worth in reversed(worths):
+            if by_worth[worth] & bits:
+                return by_worth[worth] & bits
+        return 0
+
+    def forget(self, id: int) -> None:
+        """What it said of a copy may no longer be true."""
+        self.ids &= ~(1 << id)
+        worth = self.worth_of.pop(id, None)
+        if worth in self.by_worth:
+            self.by_worth[worth] &= ~(1 << id)
+
+    def forget_all(self) -> None:
+        """Nor what it said of any."""
+        self.ids = 0
+        self.worth_of, self.by_worth, self.worths = {}, {}, []
 
 
 class Node:
@@ -45,6 +96,7 @@ class Node:
         "given",
         "handed",
         "links",
+        "looked_s",
         "number",
         "open",
         "peak_bytes",
@@ -56,6 +108,7 @@ class Node:
         "stored",
         "used_bytes",
         "version",
+        "wanted_by",
         "wants",
     )  # fmt: skip
 
@@ -69,6 +122,8 @@ class Node:
         self.open: dict[int, tuple[int, float]] = {}  # own subscriptions
         self.wants: dict[int, int] = {}  # channels, and by how many subscriptions
         self.asked = 0  # bits of bundles on these channels
+        self.wanted_by: Counter[int] = Counter()  # channels, and contacts whose neighbour wanted them, if that matters
+        self.looked_s = 0.0  # when it last looked for bundles that have too little of their lifetime left
         self.links: dict[int, Link] = {}  # by the neighbour, in the order in which contacts began
         self.busy = 0
         self.stirred = False
@@ -87,6 +142,7 @@ class Node:
         """Store a copy for which there is room."""
         self.store[copy.id] = copy
         self.stored |= 1 << copy.id
+        self.changed(copy.id)
         self._use(copy.size_bytes, now_s)
         self.version += 1
 
@@ -101,6 +157,18 @@ class Node:
         self.since_s = now_s
         self.used_bytes += change
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+
+    def changed(self, id: int) -> None:
+        """The router has to be asked anew about a copy."""
+        for link in self.links.values():
+            if link.asked is not None:
+                link.asked.forget(id)
+
+    def all_changed(self) -> None:
+        """And about all."""
+        for link in self.links.values():
+            if link.asked is not None:
+                link.asked.forget_all()
 
     def is_sending(self, id: int) -> bool:
         """Whether it is sending the bundle to somebody."""
@@ -124,10 +192,16 @@ class Sending:
         self.copy, self.attached = copy, attached
 
 
-def usual_victim(copies: list[Copy], medium: Medium) -> Copy | None:
+def usual_victim(node: Node, copies: list[Copy], medium: Medium) -> Copy | None:
     """Who leaves a full store unless the router says otherwise: as `nodes.when_full` says."""
     if medium.when_full == REFUSE or not copies:
         return None
-    if medium.when_full == EVICT_SOONEST:
-        return min(copies, key=lambda copy: (copy.expires_s, copy.id))
-    return copies[0]
+    first = copies[0]
+    for copy in copies[1:]:
+        if leaves_before(medium.when_full, _kept(node, copy), _kept(node, first)):
+            first = copy
+    return first
+
+
+def _kept(node: Node, copy: Copy) -> Kept:
+    return Kept(copy.expires_s, copy.size_bytes, copy.arrived_s, copy.sent, node.wanted_by[copy.channel])

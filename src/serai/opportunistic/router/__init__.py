@@ -3,7 +3,7 @@
 It reads no clock and does no I/O: whoever drives it (a live node, or a test that joins several in memory) says what has
 happened and when, and asks for the next message whenever a link has room for one. It needs neither numpy nor numba.
 
-    router = Router(3, dpsp.PROTOCOL, dpsp.Settings())
+    router = Router(3, dpsp.PROTOCOL, dpsp.rules_of(dpsp.Settings()))
     router.subscribe(7, "news", now_s=0.0)             -> bundles carried so far that are now delivered
     router.contact_up(8, now_s=5.0, rate_bps=1e6)
     router.next_message(8, now_s=5.0)                  -> ControlMessage (a list) or DataMessage (a bundle), or None

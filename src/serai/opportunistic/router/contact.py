@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from serai.opportunistic.router.knowledge import View
-from serai.opportunistic.router.messages import BloomFilter, Bundle, ControlMessage, DataMessage
+from serai.opportunistic.router.messages import BloomFilter, Bundle, Channel, ControlMessage, DataMessage
 
 LIST = -1  # in place of a mark: the list that is under way
 
@@ -19,6 +20,9 @@ class Neighbour(Protocol):
 
     def wants(self, bundle: Bundle) -> bool:
         """Whether it has subscribed to the bundle now."""
+
+    def interests(self) -> Iterable[Channel]:
+        """What it has subscribed to now."""
 
 
 @dataclass

@@ -7,14 +7,15 @@ copies, and the protocol's priorities do not vote.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from serai.opportunistic.rules import NEWEST, RANDOM, Offer, RouterRules
+from serai.opportunistic.router.messages import Bundle
+from serai.opportunistic.rules import NEWEST, OLDEST, RANDOM, SMALLEST, SOONEST, Offer, RouterRules
 
 if TYPE_CHECKING:
-    from serai.opportunistic.routing import RoutingProtocol
+    from serai.opportunistic.routing import Decisions
 
-Place = Callable[[Offer, Any], tuple[Any, ...]]
+Place = Callable[[Offer, Bundle], tuple[Any, ...]]
 
 
 class Descending:
@@ -29,11 +30,19 @@ class Descending:
         return bool(other.key < self.key)
 
 
-def place_of(protocol: RoutingProtocol, rules: RouterRules) -> Place | None:
-    """Where a bundle stands, from what is offered and the bundle's key: the lowest goes first. None: no total order."""
+def place_of(protocol: Decisions, rules: RouterRules) -> Place | None:
+    """Where a bundle stands, from what is offered and the bundle: the lowest goes first. None: no total order."""
     worth = protocol.worth_of(rules.own)
     if worth is None or rules.order == RANDOM or rules.wanted_first or rules.copies > 0 or not rules.lists:
         return None
-    if rules.order == NEWEST:
-        return lambda offer, key: (*worth(offer), Descending(key))
-    return lambda offer, key: (*worth(offer), key)
+    among_equals = AMONG_EQUALS[rules.order]
+    return lambda offer, bundle: (*worth(offer), among_equals(bundle))
+
+
+AMONG_EQUALS: Final[dict[int, Callable[[Bundle], Any]]] = {
+    OLDEST: lambda bundle: bundle.key,
+    NEWEST: lambda bundle: Descending(bundle.key),
+    SMALLEST: lambda bundle: (bundle.size_bytes, bundle.key),
+    SOONEST: lambda bundle: (bundle.expires_s, bundle.key),
+}
+"""The rule `tie_rank` for those who know no numbers of bundles."""

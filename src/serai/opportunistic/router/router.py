@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from serai.core.order import key_in_slot
 from serai.opportunistic.router.contact import LIST, Contact, Neighbour
 from serai.opportunistic.router.knowledge import Matching, OwnSubscriptions
 from serai.opportunistic.router.messages import (
@@ -18,28 +20,27 @@ from serai.opportunistic.router.messages import (
     DataMessage,
     bloom_filter,
 )
-from serai.opportunistic.router.queues import place_of
+from serai.opportunistic.router.queues import AMONG_EQUALS, place_of
 from serai.opportunistic.router.store import Copy, Store
 from serai.opportunistic.rules import (
     BLOOM,
+    EVICT_LEAST_WANTED,
     EVICT_OLDEST,
     LIVE,
-    NEWEST,
     RANDOM,
     VECTOR,
     Offer,
-    RouterSettings,
+    RouterRules,
     instant_key,
     is_expired,
     link_key,
     list_bytes,
     tells_seen,
-    tie_rank,
     transfer_s,
 )
 
 if TYPE_CHECKING:
-    from serai.opportunistic.routing import RoutingProtocol
+    from serai.opportunistic.routing import Decisions
 
 Fate = Literal["relayed", "duplicate", "refused", "late", "no contact"]
 Name = Hashable
@@ -61,8 +62,8 @@ class Router:
     def __init__(
         self,
         node: Name,
-        protocol: RoutingProtocol,
-        settings: RouterSettings,
+        protocol: Decisions,
+        rules: RouterRules,
         *,
         capacity_bytes: int = 1 << 60,
         most_bundles: int = 1 << 60,
@@ -77,8 +78,10 @@ class Router:
         """`mark`: the node's number in random orders, if its name is none; `longest_s`: no bundle lives longer."""
         self.node, self.protocol, self.carries, self.key = node, protocol, carries, key
         self.mark = _mark_of(node, mark)
-        self.rules = protocol.rules_of(settings)
+        self.rules = rules
         self.store = Store(capacity_bytes, when_full, most_bundles)
+        self.store.asked = self._asked
+        self.asked: Counter[Channel] = Counter()  # in how many contacts a neighbour had each of these interests
         self.keep_own, self.matching, self.longest_s = keep_own, matching, longest_s
         self.seen: dict[int, Bundle] = {}
         self.delivered: set[int] = set()
@@ -109,11 +112,16 @@ class Router:
 
     def publish(self, bundle: Bundle, now_s: float) -> tuple[bool, list[Bundle]]:
         """Store a new bundle; returns whether there was room, and what left the store for it."""
-        if is_expired(now_s, bundle.expires_s):
+        return self.publish_all((bundle,), now_s)
+
+    def publish_all(self, bundles: Sequence[Bundle], now_s: float) -> tuple[bool, list[Bundle]]:
+        """The same with several that live equally long: all of them, or none."""
+        if is_expired(now_s, bundles[0].expires_s):
             return False, []
-        fits, evicted = self.store.make_room(bundle.size_bytes)
+        fits, evicted = self.store.make_room(sum(bundle.size_bytes for bundle in bundles), len(bundles))
         if fits:
-            self.keep(bundle, 0, self.rules.copies, self.keep_own)
+            for bundle in bundles:
+                self.keep(bundle, 0, self.rules.copies, self.keep_own)
         return fits, evicted
 
     def keep(self, bundle: Bundle, hops: int, copies: int, pins: int = 0) -> None:
@@ -134,6 +142,10 @@ class Router:
         """Whether the node has subscribed to the bundle now."""
         return self.subscriptions.wants(bundle)
 
+    def interests(self) -> Iterable[Channel]:
+        """What the node has subscribed to now."""
+        return self.subscriptions.interests.keys()
+
     def has_seen(self, mark: int) -> bool:
         """Whether the node ever had the bundle."""
         return mark in self.seen
@@ -152,6 +164,8 @@ class Router:
         """A contact begins, and an older one with the same neighbour is over; `carries`: whether it does for others."""
         self.contact_down(peer)
         self.contacts[peer] = Contact(_mark_of(peer, mark), rate_bps, carries, now_s, live)
+        if live is not None and not self.rules.lists:
+            self._count(live.interests())
 
     def contact_down(self, peer: Name) -> None:
         """A contact is over, if there was one; what was being sent has not arrived."""
@@ -214,6 +228,7 @@ class Router:
         copy = self.store.get(mark)
         if copy is None:
             return True
+        copy.sent += accepted
         if accepted and mark in self.owed:
             self.owed[mark] -= 1
             self.store.unpin(mark)
@@ -236,7 +251,10 @@ class Router:
             # what the neighbour had seen before and tells no more has expired
             contact.known = {mark for mark in contact.known if mark in self.seen}
         contact.filters = [told for told in contact.filters if told[1] + self.longest_s > now_s]
-        contact.note(message, self.knowledge.learn(peer, message.content, contact.lists == 0, now_s))
+        is_first = contact.lists == 0
+        contact.note(message, self.knowledge.learn(peer, message.content, is_first, now_s))
+        if is_first:
+            self._count(one for one, theirs in contact.view.theirs.items() if theirs == self.rules.if_wanted)
         return contact.view.news
 
     def receive_data(self, peer: Name, message: DataMessage, now_s: float) -> Received:
@@ -262,12 +280,15 @@ class Router:
             self.note_seen(bundle)
         return Received("relayed", wanted and self._deliver(bundle), tuple(evicted), stays)
 
-    def expire(self, now_s: float) -> list[Bundle]:
-        """Forget bundles whose lifetime is over, and what was known of them; returns those that were in the store."""
+    def expire(self, now_s: float, note: Callable[[Bundle], object] = id) -> list[Bundle]:
+        """Forget bundles whose lifetime is over, and what was known of them; returns those that were in the store.
+
+        `note` is told of all of them, the first to expire first.
+        """
         dropped = []
         while self._expiring and is_expired(now_s, self._expiring[0][0]):
             mark = heapq.heappop(self._expiring)[2]
-            del self.seen[mark]
+            note(self.seen.pop(mark))
             self.delivered.discard(mark)
             self.owed.pop(mark, None)
             for contact in self.contacts.values():
@@ -281,6 +302,14 @@ class Router:
         return self._expiring[0][0] if self._expiring else math.inf
 
     # -- inside
+
+    def _count(self, interests: Iterable[Channel]) -> None:
+        """A neighbour wants these, if that will decide who leaves a full store."""
+        if self.store.when_full == EVICT_LEAST_WANTED:
+            self.asked.update(interests)
+
+    def _asked(self, bundle: Bundle) -> int:
+        return sum(count for interest, count in self.asked.items() if self._meets(interest, bundle))
 
     def _announce(self, now_s: float) -> None:
         """With `announce = "change"` neighbours are told at once what the node wants."""
@@ -318,7 +347,7 @@ class Router:
         if contact.queue is not None and self.place_of is not None:
             offer = self._offer(contact, copy)
             if self._is_offered(contact, copy.bundle, offer):
-                heapq.heappush(contact.queue, (self.place_of(offer, copy.bundle.key), copy.bundle.mark))
+                heapq.heappush(contact.queue, (self.place_of(offer, copy.bundle), copy.bundle.mark))
 
     def _next_in_queue(self, contact: Contact, now_s: float) -> Copy | None:
         """The first of a queue that is still to be offered; what may not go now may not later in this contact.
@@ -328,7 +357,8 @@ class Router:
         if contact.queue is None:
             contact.queue = []
             for copy in self.store.values():
-                self._enqueue(contact, copy)
+                if copy.bundle.mark not in contact.known:  # mostly it is, and then there is nothing to weigh
+                    self._enqueue(contact, copy)
         while contact.queue:
             found = self.store.get(heapq.heappop(contact.queue)[1])
             if found is not None and self._may_go(contact, found.bundle, now_s):
@@ -354,9 +384,12 @@ class Router:
         if self.rules.wanted_first and offer.wanted != best_offer.wanted:
             return offer.wanted
         says = self.protocol.prefers(self.rules.own, offer, best_offer)
-        if says != 0 or self.rules.order != RANDOM:
-            return says > 0 or (says == 0 and self.rules.order == NEWEST)
-        return tie_rank(RANDOM, key, copy.bundle.mark) < tie_rank(RANDOM, key, best.bundle.mark)
+        if says != 0:
+            return says > 0
+        if self.rules.order == RANDOM:
+            return key_in_slot(key, copy.bundle.mark) < key_in_slot(key, best.bundle.mark)
+        among_equals = AMONG_EQUALS[self.rules.order]
+        return bool(among_equals(copy.bundle) < among_equals(best.bundle))
 
     def _offer(self, contact: Contact, copy: Copy) -> Offer:
         """What rules look at."""

@@ -1,0 +1,172 @@
+"""What is counted in a run of the plain engine: energy, transfers, receptions, drops, control messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from serai.core.energy import distance, receive_pj, transmit_pj
+from serai.field.engine.place import broadcast_ranges
+from serai.field.engine.state import DEAD, DROPS, FULL, MESSAGES, NONE, Limits
+from serai.field.kit.parts import ALIVE, Guest, Site
+from serai.field.log import Drops, FullLog, Ledger, Transfers
+from serai.field.world import World
+from serai.world.mobility import position_at
+
+
+class Books:
+    """The accounts of one run."""
+
+    def __init__(self, world: World, limits: Limits) -> None:
+        self.world, self.limits = world, limits
+        self.sensors = len(world.sensor_x)
+        self.broadcast_m = broadcast_ranges(world).tolist()
+        self.control_costs, self.full_log = limits.control_costs, limits.full_log
+        self.now = 0
+        self.transmissions = [0] * len(world.event_sensor)
+        self.receptions: list[tuple[int, int, int, bool]] = []
+        self.transfers: list[tuple[Any, ...]] = []
+        self.transferred = 0
+        self.drops: list[tuple[Any, ...]] = []
+        self.dropped = [0] * len(DROPS)
+        self.messages = [0] * len(MESSAGES)
+        self.bits = [0.0] * len(MESSAGES)
+        self.ended_s: float | None = None
+
+    # ---- batteries
+
+    def left_pj(self, site: Site) -> int:
+        """What is left of the sensor's battery."""
+        return site.battery_pj - site.event_pj - (site.control_pj if self.control_costs else 0)
+
+    def pays(self, site: Site, cost: int) -> bool:
+        """Whether the sensor can pay for an event; then it has. With nothing left it is exhausted."""
+        left = site.battery_pj - site.event_pj - (site.control_pj if self.control_costs else 0)
+        able = not site.exhausted and cost <= left
+        if able:
+            site.event_pj += cost
+        if not able or cost == left:
+            site.exhausted = True
+        return able
+
+    def charge(self, site: Site, cost: int) -> None:
+        """The sensor pays for control messages: if the battery feels them, at most what is left in it."""
+        if self.control_costs:
+            cost = min(cost, self.left_pj(site))
+        site.control_pj += cost
+        if self.control_costs and self.left_pj(site) == 0:
+            site.exhausted = True
+
+    # ---- control messages
+
+    def say(self, kind: int, bits: float) -> None:
+        """A control message was sent."""
+        self.messages[kind] += 1
+        self.bits[kind] += bits
+
+    def broadcast(self, site: Site, kind: int, bits: float) -> None:
+        """A control message by a sensor to all that it touches."""
+        self.say(kind, bits)
+        self.charge(site, transmit_pj(self.limits.radio, bits, self.broadcast_m[site.number]))
+        for other in site.neighbors:
+            self.charge(other, receive_pj(self.limits.radio, bits))
+
+    # ---- events
+
+    def send_pj(self, site: Site, to: Site | Guest, bits: float) -> int:
+        """What it costs the sensor to send an event."""
+        if isinstance(to, Guest):
+            self.locate(to)
+        return transmit_pj(self.limits.radio, bits, distance(site.x, site.y, to.x, to.y))
+
+    def locate(self, guest: Guest) -> None:
+        """Work out where the visitor is in this slot, once."""
+        if guest.at_s != self.now:
+            tracks, last = self.world.tracks, self.world.tracks.start[guest.number + 1] - 1
+            while guest.segment < last and tracks.time_s[guest.segment + 1] <= self.now:
+                guest.segment += 1
+            x, y = position_at(tracks, guest.number, guest.segment, self.now)
+            guest.at_s, guest.x, guest.y = self.now, float(x), float(y)
+
+    def take_in(self, site: Site, bits: float, has_room: bool) -> int:
+        """The sensor pays for receiving an event, or the reason why it cannot, else NONE."""
+        if not has_room and not site.exhausted:
+            return FULL
+        if not self.pays(site, receive_pj(self.limits.radio, bits)):
+            return DEAD
+        site.received += 1
+        return NONE
+
+    def transferred_to(
+        self, event: int, sender: int, receiver: int, addressee: int | None, kind: int, refused: bool, moved: bool
+    ) -> None:
+        """An event went from one node to another."""
+        self.transmissions[event] += 1
+        if self.full_log:
+            whom = NONE if addressee is None else addressee
+            row = (self.now, event, sender, receiver, whom, kind, refused, False, moved)
+            self.transfers.append(row)
+
+    def stored(self) -> None:
+        """What was transferred last lies in the receiver's queue now."""
+        if self.full_log:
+            self.transfers[-1] = (*self.transfers[-1][:7], True, self.transfers[-1][8])
+
+    def drop(self, event: int, sensor: int, addressee: int | None, reason: int, held: bool) -> None:
+        """A copy was lost at a sensor; `held`: it had a place in the queue."""
+        self.dropped[reason] += 1
+        if self.full_log:
+            whom = NONE if addressee is None else addressee
+            self.drops.append((self.now, event, sensor, whom, reason, held, len(self.transfers)))
+
+    def give(self, site: Site, guest: Guest, event: int, cost: int, kind: int, moved: bool) -> bool | None:
+        """A visitor receives an event: whether for the first time; None: the sensor cannot pay for it."""
+        if not self.pays(site, cost):
+            return None
+        site.sent += 1
+        self.transmissions[event] += 1
+        if self.full_log:
+            self.transfers.append((self.now, event, site.number, guest.node, guest.node, kind, False, False, moved))
+        guest.received += 1
+        if event in guest.known:
+            return False
+        guest.known.add(event)
+        self.receptions.append((event, guest.number, self.now, guest.wanted[event]))
+        return True
+
+    # ---- the result
+
+    def close(self, sites: Sequence[Site]) -> tuple[Ledger, FullLog | None]:
+        """Everything that was counted, as the compiled protocols give it."""
+        received = np.array(self.receptions, np.int64).reshape(-1, 4)
+        event, subscriber, time_s = received[:, :3].astype(np.int32).T.copy()
+        counts = {name: np.array([getattr(site, name) for site in sites], np.int64) for name in _COUNTED}
+        ledger = Ledger(
+            reception_event=event,
+            reception_subscriber=subscriber,
+            reception_s=time_s,
+            reception_wanted=received[:, 3].astype(bool),
+            transmissions=np.array(self.transmissions, np.int64),
+            died=np.array([site.died for site in sites], np.int32),
+            drops=dict(zip(DROPS, self.dropped, strict=True)),
+            control_messages=dict(zip(MESSAGES, self.messages, strict=True)),
+            control_bits={kind: int(bits) for kind, bits in zip(MESSAGES, self.bits, strict=True)},
+            ended_s=self.ended_s if any(site.died != ALIVE for site in sites) else None,
+            **counts,
+        )
+        return ledger, self._full_log() if self.full_log else None
+
+    def _full_log(self) -> FullLog:
+        transfers = np.array(self.transfers, np.int64).reshape(-1, len(Transfers._fields)).T
+        drops = np.array(self.drops, np.int64).reshape(-1, len(Drops._fields)).T
+        return FullLog(
+            Transfers(*(column.astype(kind) for column, kind in zip(transfers, _TRANSFER_TYPES, strict=True))),
+            Drops(*(column.astype(kind) for column, kind in zip(drops, _DROP_TYPES, strict=True))),
+        )
+
+
+_COUNTED = ("sent", "received", "event_pj", "control_pj")
+_TRANSFER_TYPES = (*[np.int32] * 5, np.int8, np.int8, np.bool_, np.bool_)
+_DROP_TYPES = (*[np.int32] * 4, np.int8, np.bool_, np.int64)
