@@ -5,6 +5,14 @@ from hypothesis import strategies as st
 from serai.node.bundle.bpv7 import FRAGMENT, PAYLOAD, Block, Bundle, Primary
 from serai.node.words import AllSeen, BloomSeen, Header, JournalSeen, ListEntry, ListMessage, Message
 
+
+def piece(transfer: int, data: bytes, *, first: bool = False, last: bool = False, total: int | None = None) -> bytes:
+    """XFER_SEGMENT as RFC 9174 draws it (5.2.2), put together by hand."""
+    item = b"" if total is None else b"\0\0\1\0\x08" + total.to_bytes(8)
+    items = len(item).to_bytes(4) + item if first else b""
+    return bytes([1, 2 * first + last]) + transfer.to_bytes(8) + items + len(data).to_bytes(8) + data
+
+
 numbers = st.integers(0, 2**64 - 1)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,10}", fullmatch=True)
 node_eids = names.map(lambda name: f"dtn://{name}/")

@@ -4,7 +4,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from serai.node.bundle.message import Envelope, message_of, onward
+from serai.node.bundle.message import Envelope, onward
 from serai.node.core import Node
 from serai.node.interests import Content, read_interest
 from serai.node.settings import NodeSettings
@@ -72,7 +72,8 @@ class Machine:
     def take(self, client: str) -> None:
         """An application reads its outbox."""
         for queued in [] if self.offline else list(self.node.outbox(client)):
-            message = message_of(self.store.data(queued.bundle))
+            message = self.node.message(queued.bundle)
+            assert message is not None
             self.perform(self.node.outbox_done(client, queued.bundle))
             self.got.append((message.topic, message.payload))
 
@@ -90,10 +91,11 @@ class Net:
         for machine in self.machines.values():
             machine.die()
 
-    def up(self, one: Machine, other: Machine, now_s: float) -> None:
+    def up(self, one: Machine, other: Machine, now_s: float, words: int = 1 << 60) -> None:
+        """A contact begins, and so much is said in it."""
         for here, there in ((one, other), (other, one)):
             here.perform(here.node.contact_up(there.eid, now_s, 1e6, carries=True, epoch=there.node.epoch))
-        self.run(now_s)
+        self.run(now_s, words)
 
     def down(self, one: Machine, other: Machine, now_s: float) -> None:
         self.words.clear()
@@ -105,9 +107,10 @@ class Net:
             machine.perform(machine.node.tick(now_s))
         self.run(now_s)
 
-    def run(self, now_s: float) -> None:
+    def run(self, now_s: float, most: int = 1 << 60) -> None:
         """Say everything there is to say."""
-        while self.words:
+        while self.words and most:
+            most -= 1
             self.say(*self.words.popleft(), now_s)
 
     def say(self, eid: str, word: Any, now_s: float) -> None:

@@ -1,7 +1,7 @@
 """Nodes with real links over the plain core, and a relay to stand between them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +19,15 @@ KEY = bytes(range(32))
 class Running:
     """A node with links over the plain core."""
 
-    def __init__(self, name: str, folder: Path | None = None, *, epoch: bytes | None = None, **settings: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path | None = None,
+        *,
+        epoch: bytes | None = None,
+        revoked: Sequence[str] = (),
+        **settings: float,
+    ) -> None:
         self.core = Flood()
         self.envelope = Envelope(f"dtn://{name}/", "net", KEY)
         tls: tcpcl.Tls = "required" if folder else "none"
@@ -27,7 +35,7 @@ class Running:
         files = [folder / name for name in ("ca.pem", "node.pem", "node.key")] if folder else []
         contexts = [tls_context(server, *files) for server in (True, False)] if files else []
         self.links = Links(
-            me, self.core, self.core.data, self.perform, NodeClock().instant, contexts=contexts,  # type: ignore[arg-type]
+            me, self.core, self.core.data, self.perform, NodeClock().instant, contexts=contexts, revoked=revoked,  # type: ignore[arg-type]
             settings=LinkSettings(**settings),  # type: ignore[arg-type]
         )  # fmt: skip
         self.sequence = 0

@@ -1,20 +1,24 @@
 """Bundles: RFC examples byte for byte, round trips, another's codec (pyD3TN), and what is refused."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import cbor2
 import pytest
+from fastcrc.crc16 import ibm_sdlc
+from fastcrc.crc32 import iscsi
 from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.core.errors import PeerError
-from serai.node.bundle import bpsec
+from serai.node.bundle import bpsec, bpv7
 from serai.node.bundle.age import age_ms, hop_count, previous_node
 from serai.node.bundle.bpv7 import (
     CRC16,
     CRC32C,
     DELETE_BUNDLE,
     DISCARD_BLOCK,
+    FRAGMENT,
     INTEGRITY,
     NO_CRC,
     BadCheck,
@@ -22,14 +26,16 @@ from serai.node.bundle.bpv7 import (
     Bundle,
     Primary,
     decode_bundle,
+    encode_block,
     encode_bundle,
     encode_primary,
     obey_flags,
 )
-from serai.node.bundle.cbor import decode, encode
+from serai.node.bundle.cbor import Reader, decode, encode
 from serai.node.bundle.eid import channel_eid, eid_of, eid_value, topic_of
 from serai.node.bundle.message import Envelope, Refused, message_of, onward
-from serai.node.words import Header, Message
+from serai.node.interests import topic_matches
+from serai.node.words import Header, Message, mark_of
 from tests.node.given import bundles, eids, headers, messages, topics
 
 KEY = bytes.fromhex("1a2b" * 8)
@@ -96,6 +102,64 @@ def test_integrity_blocks_that_are_none(data: str) -> None:
         bpsec.decode_integrity(bytes.fromhex(data))
 
 
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=4, unique=True),
+    eids,
+    st.sampled_from([(5, 32), (5, 31), (6, 48), (7, 64)]),
+    st.integers(0, 7),
+    st.data(),
+)
+def test_integrity_blocks_are_read_as_without_the_quick_way(
+    targets: list[int], source: str, hash: tuple[int, int], scope: int, data: st.DataObject
+) -> None:
+    variant, size = hash
+    tails = st.sampled_from([b"", b"\x82", b"\x83"])  # as if the results began there
+    macs = [(data.draw(st.binary(min_size=size, max_size=size)) + data.draw(tails))[-size:] for _ in targets]
+    written = bpsec.encode_integrity(bpsec.Integrity(targets, source, macs, variant, scope))
+    fields = (targets, 1, 1, eid_value(source), [[1, variant], [3, scope]], [[[1, mac]] for mac in macs])
+    assert written == b"".join(map(cbor2.dumps, fields))
+    if data.draw(st.booleans()):
+        at, byte = data.draw(st.integers(0, len(written) - 1)), data.draw(st.integers(0, 255))
+        written = written[:at] + bytes((byte,)) + written[at + 1 :]
+    outcomes = []
+    for read in (bpsec.decode_integrity, bpsec._any_integrity):
+        try:
+            outcomes.append(read(written))
+        except PeerError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(headers, messages)
+def test_messages_are_written_as_block_by_block(header: Header, message: Message) -> None:
+    envelope = Envelope(header.source, "net")
+    primary = Primary(
+        channel_eid("net", message.topic), header.source, header.created_ms, header.sequence, header.lifetime_ms
+    )
+    written = decode_bundle(envelope.encode(header, message))
+    assert written.primary == primary
+    assert [(block.type, block.number, block.flags, block.crc) for block in written.blocks] == [
+        (192, 2, 0, 2),
+        (1, 1, 0, 2),
+    ]
+    assert encode_bundle(written) == envelope.encode(header, message) == plainly(written)
+
+
+def test_what_rfc_9172_does_not_allow() -> None:
+    plain = Bundle(decode_bundle(EXAMPLE_1).primary, decode_bundle(EXAMPLE_1).blocks[-1:])
+    signed = bpsec.sign(plain, KEY, "ipn:2.1", (0, 1))
+    assert bpsec.verify(signed, KEY, (0, 1))
+    (first, *_), number = signed.blocks, signed.free_number()
+    again = bpsec.sign(plain._replace(blocks=(Block(99, 2, b""), *plain.blocks)), KEY, "ipn:2.1", (1,)).blocks[0]
+    twice = signed._replace(blocks=(first, again._replace(number=number), *signed.blocks[1:]))
+    assert not bpsec.verify(twice, KEY, (0, 1))  # 3.2: one service for one target is there once
+    with pytest.raises(PeerError, match="a security block"):  # 3.7: and none is for another security block
+        bpsec.sign(signed, KEY, "ipn:2.1", (first.number,))
+    reserved = signed._replace(blocks=(first._replace(flags=0xE8), *signed.blocks[1:]))
+    assert bpsec.verify(reserved, KEY, (0, 1))  # 4: flags that mean nothing are 0 in what is protected
+    assert not bpsec.verify(signed._replace(blocks=(first._replace(flags=1), *signed.blocks[1:])), KEY, (0, 1))
+
+
 @pytest.mark.parametrize(("type", "check"), [(CRC16, "906e"), (CRC32C, "e3069283")])
 def test_check_values_of_the_crc_catalogue(type: int, check: str) -> None:
     """The checks of "123456789" as every catalogue gives them: X-25 and Castagnoli."""
@@ -110,6 +174,49 @@ def test_bundles_come_back(bundle: Bundle) -> None:
     data = encode_bundle(bundle)
     assert decode_bundle(data) == bundle
     assert len(cbor2.loads(data)) == 1 + len(bundle.blocks)  # another decoder reads it as CBOR
+
+
+def plainly(bundle: Bundle) -> bytes:
+    """The same bytes by another's encoder, item by item."""
+    items: list[list[object]] = []
+    about, blocks = bundle.primary, bundle.blocks
+    eids = [eid_value(eid) for eid in (about.destination, about.source, about.report_to)]
+    parts = [about.offset, about.total] if about.flags & 1 else []
+    items.append([7, about.flags, about.crc, *eids, [about.created_ms, about.sequence], about.lifetime_ms, *parts])
+    items += [[block.type, block.number, block.flags, block.crc, block.data] for block in blocks]
+    encoded = []
+    for crc, item in zip([about.crc, *(block.crc for block in blocks)], items, strict=True):
+        size, check = {NO_CRC: (0, None), CRC16: (2, ibm_sdlc), CRC32C: (4, iscsi)}[crc]
+        blank = cbor2.dumps([*item, bytes(size)] if check else item)
+        encoded.append(blank[: len(blank) - size] + (check(blank).to_bytes(size, "big") if check else b""))
+    return b"\x9f" + b"".join(encoded) + b"\xff"
+
+
+@given(bundles())
+def test_bundles_are_written_as_a_plain_encoder_writes_them(bundle: Bundle) -> None:
+    assert encode_bundle(bundle) == plainly(bundle)
+
+
+@given(bundles(), st.data())
+def test_blocks_are_read_as_without_the_quick_way(bundle: Bundle, data: st.DataObject) -> None:
+    block = encode_block(data.draw(st.sampled_from(bundle.blocks)))
+    if data.draw(st.booleans()):
+        at, byte = data.draw(st.integers(0, len(block) - 1)), data.draw(st.integers(0, 255))
+        block = block[:at] + bytes((byte,)) + block[at + 1 :]
+    outcomes = []
+    for read in (bpv7._read_block, bpv7._any_block):
+        reader = Reader(b"-" + block + b"-", 1)
+        try:
+            outcomes.append((read(reader), reader.at))
+        except PeerError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(eids, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**32))
+def test_marks_are_those_of_canonical_cbor(source: str, created_ms: int, sequence: int, offset: int) -> None:
+    text = cbor2.dumps([source, [created_ms, sequence], offset], canonical=True)
+    assert mark_of(source, created_ms, sequence, offset) == int.from_bytes(sha256(text).digest()[:8]) >> 1
 
 
 @given(bundles(), st.data())
@@ -189,6 +296,9 @@ def test_what_is_no_endpoint(value: object) -> None:
 
 @given(headers, messages, st.sampled_from([b"", KEY]))
 def test_messages_come_back_after_two_hops(header: Header, message: Message, key: bytes) -> None:
+    if message.part is not None:  # whose numbers follow each other
+        message = message._replace(part=(header.sequence, *message.part[1:]))
+        header = header._replace(sequence=message.part[0] + message.part[1])
     source, other = (Envelope(node, "net", key) for node in (header.source, "dtn://other/"))
     kept = source.encode(header, message)
     assert message_of(kept) == message
@@ -197,7 +307,7 @@ def test_messages_come_back_after_two_hops(header: Header, message: Message, key
     assert first.data == second.data == kept
     expected = header._replace(
         topic=message.topic, age_ms=1234, hops=2, size_bytes=len(kept), qos=message.qos, retain=message.retain,
-        has_payload=bool(message.payload),
+        has_payload=bool(message.payload), part=message.part,
     )  # fmt: skip
     assert second.header == expected
 
@@ -241,14 +351,40 @@ def test_too_many_hops_no_time_and_numbers_of_ours_are_refused() -> None:
         envelope.open(encode_bundle(strange))
 
 
+def test_a_path_that_stands_twice_and_a_primary_block_without_a_check_are_refused() -> None:
+    envelope = Envelope("dtn://b/", "net")
+    kept = envelope.encode(HEADER, Message("t", b"x"))
+    twice = onward(kept, "dtn://a/", 5, 1)
+    bundle = decode_bundle(twice)
+    for block in bundle.blocks[:3]:
+        more = bundle._replace(blocks=(block._replace(number=77), *bundle.blocks))
+        with pytest.raises(Refused, match="two previous nodes"):
+            envelope.open(encode_bundle(more))
+    bare = encode_bundle(bundle._replace(primary=bundle.primary._replace(crc=NO_CRC)))
+    with pytest.raises(Refused, match="without a check"):
+        envelope.open(bare)
+    signed = onward(Envelope("dtn://b/", "net", KEY).encode(HEADER, Message("t", b"x")), "dtn://a/", 5, 1)
+    assert envelope.open(signed).payload == b"x"  # who has no key cannot check it, but it is there
+
+
+def test_fragments_are_carried_and_not_taken_for_the_whole() -> None:
+    primary = Primary("dtn://net/~room/1", "dtn://c/", 1, 2, 1000, flags=FRAGMENT, offset=5, total=10)
+    data = onward(encode_bundle(Bundle(primary, (Block(1, 1, b"world"),))), "dtn://c/", 0, 1)
+    header = Envelope("dtn://b/", "net").open(data).header
+    assert (header.offset, header.topic) == (5, "$fragment/room/1")
+    assert not any(topic_matches(filter, header.topic) for filter in ("room/1", "#", "+/room/1", "room/#"))
+
+
 def test_lengths_that_are_not_said_do_not_lead_astray() -> None:
     """A foreign node may write an endpoint in chunks; the blocks of the path still go behind the primary block."""
-    plain = encode_bundle(Bundle(Primary("dtn://c/x", "dtn://a/", 1, 2, 1000, crc=NO_CRC), (Block(1, 1, b"hello"),)))
-    chunked = plain.replace(b"\x65//c/x", b"\x7f\x62//\x63c/x\xff")
-    assert chunked != plain
+    primary = encode_primary(Primary("dtn://c/x", "dtn://a/", 1, 2, 1000, crc=CRC16))[:-2] + bytes(2)
+    chunked = primary.replace(b"\x65//c/x", b"\x7f\x62//\x63c/x\xff")
+    assert chunked != primary
+    checked = chunked[:-2] + ibm_sdlc(chunked).to_bytes(2)
+    chunked = b"\x9f" + checked + encode_block(Block(1, 1, b"hello")) + b"\xff"
     kept = Envelope("dtn://b/", "net").open(onward(chunked, "dtn://a/", 5, 1)).data
     assert kept == chunked
-    assert decode_bundle(onward(kept, "dtn://b/", 6, 2)).primary == decode_bundle(plain).primary
+    assert decode_bundle(onward(kept, "dtn://b/", 6, 2)).primary.destination == "dtn://c/x"
 
 
 # -- another's codec

@@ -11,8 +11,9 @@ import pytest
 
 from serai.core.errors import BadInput, BadScenario
 from serai.node import clock
+from serai.node.checked import file_of, network_key, split_address
 from serai.node.clock import NodeClock
-from serai.node.config import NodeConfig, parse_config, read_config, split_address
+from serai.node.config import NodeConfig, parse_config, read_config
 from serai.node.discovery import BeaconSettings, Discovery
 from serai.node.wire.beacon import Beacon
 
@@ -54,8 +55,8 @@ def test_a_configuration() -> None:
     assert (config.name, config.links.keepalive, config.store.bytes) == ("boat", 60, 100_000_000)
     assert split_address(config.links.listen or "") == ("::1", 4557)
     assert [(one.address, one.name) for one in config.neighbours] == [("pier.example:4556", "pier")]
-    assert config.file("node.db") == Path("here/node.db")
-    assert config.network_key() == b""
+    assert file_of(config, "node.db") == Path("here/node.db")
+    assert network_key(config) == b""
 
 
 def test_all_that_is_wrong_is_said_at_once_with_its_place() -> None:
@@ -115,7 +116,7 @@ def test_a_network_and_a_node_by_command(tmp_path: Path, monkeypatch: pytest.Mon
     assert execute(["node", "enrol", "boat", "--network", "farm"]) == 0
     config = read_config(tmp_path / "boat")
     assert config.name == "boat"
-    assert len(config.network_key()) == 32
+    assert len(network_key(config)) == 32
     assert {stat.S_IMODE((tmp_path / "boat" / name).stat().st_mode) for name in ("node.key", "network.key")} == {0o600}
     assert not (tmp_path / "boat" / "ca.key").exists()
     assert execute(["node", "init", "buoy", "--network", "sea", "--out", "b"]) == 0
@@ -150,10 +151,10 @@ def test_a_missing_file_and_a_bad_key_are_said(tmp_path: Path) -> None:
         read_config(tmp_path / "none.toml")
     config = parse_config('name = "a"\n[network]\nname = "n"', "node.toml", tmp_path)
     with pytest.raises(BadInput, match=r"network\.key: cannot read"):
-        config.network_key()
+        network_key(config)
     (tmp_path / "network.key").write_text("secret")
     with pytest.raises(BadInput, match="64 hexadecimal digits"):
-        config.network_key()
+        network_key(config)
 
 
 # -- clocks

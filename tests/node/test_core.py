@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 
 from serai.core.errors import BadInput
-from serai.node.settings import NodeSettings
+from serai.node import contacts
+from serai.node.contacts import _nearest
+from serai.node.routing import LIVE, routing
+from serai.node.settings import RULES
 from serai.node.store import Store
-from serai.node.words import AllSeen, ListEntry, ListMessage, Message, SendBundle
+from serai.node.wire import lists
+from serai.node.wire.lists import MAX_BYTES, MAX_ENTRIES, encode_list
+from serai.node.words import AllSeen, ListEntry, ListMessage, Message, SendBundle, SendList
 from serai.opportunistic import dpsp, spray
+from serai.opportunistic.entries import DECISIONS
 from tests.node.joined import Machine, Net
 
 ROUTING = dpsp.Settings(priorities=("long-delay",), combine="order", order="oldest", announce="change")
@@ -47,7 +53,7 @@ def test_a_message_crosses_two_hops_by_way_of_a_ferry(net: Net, tmp_path: Path) 
 
 def test_content_decides_for_neighbours_too(net: Net, tmp_path: Path) -> None:
     chosen = ROUTING.model_copy(update={"filters": ("duplicate", "known-subscription")})
-    one, other = (Machine(name, tmp_path, net, protocol=chosen) for name in ("one", "other"))
+    one, other = (Machine(name, tmp_path, net, **routing(chosen)) for name in ("one", "other"))
     other.subscribe("c:room/#?t > 20")
     net.up(one, other, 1.0)
     for degrees in (19, 21, 30):
@@ -90,6 +96,52 @@ def test_a_store_full_of_what_must_stay_refuses(net: Net, tmp_path: Path) -> Non
     assert one.node.status(3.0)["drops"] == {"expired": 0, "evicted": 1, "full": 1}
 
 
+def test_a_journal_too_long_for_a_list_is_told_in_several(net: Net, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(lists, "MAX_MARKS", 10)
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
+    for n in range(35):
+        one.publish("t", b"%d" % n, 1.0, lifetime_s=10.0 if n % 5 == 0 else 1000.0)
+    net.up(one, other, 2.0)
+    net.down(one, other, 3.0)
+    third = Machine("third", tmp_path, net)
+    net.tick(20.0)
+    net.sent.clear()
+    net.up(other, third, 21.0)
+    told = [word.message.seen for word in net.sent if isinstance(word, SendList) and word.peer == third.eid]
+    assert [len(seen.marks) for seen in told[:3]] == [10, 10, 8]  # of those that have not expired
+    assert [seen.first for seen in told[1:3]] == [seen.last + 1 for seen in told[:2]]
+    assert third.node.contacts.journals[other.eid].marks == set(one.node.router.seen) == set(third.node.router.seen)
+    net.down(other, third, 30.0)
+    net.sent.clear()
+    net.up(other, third, 31.0)
+    assert not [word for word in net.sent if isinstance(word, SendBundle)]
+    told = [word.message.seen for word in net.sent if isinstance(word, SendList) and word.peer == third.eid]
+    assert [len(seen.marks) for seen in told] == [0]
+
+
+def test_of_too_many_entries_the_nearest_are_told() -> None:
+    entries = tuple(ListEntry("dtn://x/", n, "t:" + 90 * "x", 1, 1, 1, 0, n % 7) for n in range(30_000))
+    told = _nearest(entries)
+    assert 10_000 < len(told) <= MAX_ENTRIES
+    assert len(encode_list(ListMessage(1, 2.0, told, AllSeen(frozenset(range(250_000)))))) < MAX_BYTES
+    assert max(entry.hops for entry in told) <= min(entry.hops for entry in set(entries) - set(told))
+    assert _nearest(entries[:1000]) == entries[:1000]
+
+
+def test_a_disk_without_room_takes_nothing_new_until_there_is_some(net: Net, tmp_path: Path) -> None:
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
+    other.subscribe("t")
+    other.node.has_room = False
+    assert [one.publish("t", b"1", 1.0), other.publish("t", b"2", 1.0)] == ["stored", "full"]
+    net.up(one, other, 2.0)
+    assert (other.got, len(other.node.holdings.by_id)) == ([], 0)
+    net.down(one, other, 3.0)
+    other.node.has_room = True
+    net.up(one, other, 4.0)
+    assert other.got == [("t", b"1")]
+    assert other.publish("t", b"2", 5.0) == "stored"
+
+
 def test_nothing_is_forgotten_by_a_restart(net: Net, tmp_path: Path) -> None:
     one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net)
     other.subscribe("t")
@@ -109,7 +161,7 @@ def test_nothing_is_forgotten_by_a_restart(net: Net, tmp_path: Path) -> None:
     net.up(one, other, 20.0)
     one.publish("t", b"5", 21.0)
     assert len(other.got) == 6
-    assert len({held.bundle.key for held in one.node.holdings.by_id.values()}) == 6
+    assert len({held.key for held in one.node.holdings.by_id.values()}) == 6
 
 
 def state(machine: Machine) -> Any:
@@ -182,15 +234,34 @@ def test_lists_tell_only_what_is_new_in_the_journal(net: Net, tmp_path: Path) ->
     assert sum(isinstance(word, SendBundle) for word in net.sent) == 2000
 
 
+def test_journals_of_many_neighbours_are_bounded_together(net: Net, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(contacts, "_MOST_MARKS", 50)
+    here = Machine("here", tmp_path, net)
+    there = [Machine(f"there{n}", tmp_path, net) for n in range(5)]
+    for n, machine in enumerate(there):
+        for message in range(30):
+            machine.publish(f"t{n}", b"%d" % message, 1.0)
+    for round in range(3):
+        for n, machine in enumerate(there):
+            net.up(here, machine, 10.0 + 10.0 * round + n)
+            net.down(here, machine, 10.0 + 10.0 * round + n + 0.5)
+            known = {peer: len(journal.marks) for peer, journal in here.node.contacts.journals.items()}
+            assert machine.eid in known
+            assert sum(known.values()) <= 50 or len(known) == 1
+    assert all(len(machine.node.router.seen) == 150 for machine in [here, *there])
+
+
 def one_message(n: int) -> Any:
     return Message("t", b"%d" % n, 1)
 
 
 def test_what_no_live_node_can_do_is_refused() -> None:
     with pytest.raises(BadInput, match="one of: dpsp, flooding, direct"):
-        NodeSettings("dtn://a/", protocol=spray.Settings())
+        routing(spray.Settings())
     with pytest.raises(BadInput, match="one of: vector, bloom"):
-        NodeSettings("dtn://a/", protocol=dpsp.Settings(seen="live"))
+        routing(dpsp.Settings(seen="live"))
+    assert routing(LIVE) == {"decisions": dpsp.PROTOCOL, "rules": RULES}  # without what reads settings, and with it
+    assert all(getattr(dpsp.PROTOCOL, name) == getattr(DECISIONS, name) for name in vars(DECISIONS))
 
 
 # ---- a store that dies

@@ -11,15 +11,21 @@ from hypothesis import given as tried
 from hypothesis import settings, target
 from hypothesis import strategies as st
 
+from serai.cli import execute
 from serai.core.errors import BadInput
 from serai.lab import load_scenario, measure, read_run
-from serai.node.emulate import differences, emulate, in_milliseconds, run_nodes
+from serai.node.emulation.compare import by_the_clock, differences, emulate, only
+from serai.node.emulation.real import Conductor
+from serai.node.emulation.virtual import run_nodes
+from serai.node.emulation.world import in_milliseconds
 from serai.opportunistic import direct, dpsp, flooding
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import Given, simulate_given
-from serai.opportunistic.world import Published, Wanted
+from serai.opportunistic.world import Bundles, Published, Subscriptions, Wanted
+from serai.world.contacts import Contacts
 from tests.opportunistic.test_twins import CHANNELS, END_S, NODES, SHARED, worlds_from
 
+THOROUGH_ONLY = pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="make test-all")
 LIVE = SHARED | {"seen": st.sampled_from(["vector", "bloom"])}
 SETTINGS = st.one_of(
     st.builds(dpsp.Settings, **LIVE,
@@ -120,3 +126,52 @@ def test_what_nodes_cannot_do_is_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=why):
             emulate(scenario, 0, tmp_path / "out")
         assert not (tmp_path / "out").exists()
+
+
+def a_line_of_contacts() -> Given:
+    """Five nodes; what the first publishes reaches the others by way of the next ones."""
+    contacts = Contacts(
+        np.array([0, 1, 2, 3, 0, 0]), np.array([1, 2, 3, 4, 4, 1]),
+        np.array([5.0, 30.0, 42.0, 65.0, 66.0, 70.0]), np.array([25.0, 50.0, 62.0, 85.0, 90.0, 88.0]),
+    )  # fmt: skip
+    source = np.array([0, 0, 1, 0, 2, 4, 0], np.int32)
+    created_s = np.array([0.0, 1.0, 2.0, 10.0, 33.0, 60.0, 75.0])
+    order = np.argsort(created_s)
+    bundles = Bundles(
+        source[order], np.array([0, 1, 0, 1, 0, 1, 0]), created_s[order], np.full(7, 3000), np.full(7, 1e5)
+    )
+    published = Published(bundles, ("a", "b"), np.arange(5), np.empty((7, 0)), np.full(7, -1, np.int32))
+    never = np.inf
+    asked = Subscriptions(np.array([2, 3, 4, 4, 1]), np.array([0, 1, 0, 1, 0]), np.array([0.0, 0.0, 0.0, 50.0, 5.0]),
+                          np.array([never, never, never, never, 40.0]))  # fmt: skip
+    names = tuple(f"n{n}" for n in range(5))
+    return in_milliseconds(Given(names, contacts, published, Wanted(asked, np.arange(5)), np.ones(5, np.bool_)), 100.0)
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=THOROUGH_ONLY)])
+def test_over_tcp_and_by_the_clock_the_deliveries_are_the_same(tmp_path: Path, processes: bool) -> None:
+    scenario, given = scenario_with(dpsp.Settings(), {}, 1e6, 100.0), a_line_of_contacts()
+    simulated = simulate_given(scenario, given, 1, full_log=True)
+    conductor = Conductor(scenario, given, tmp_path / "nodes", 25.0, processes)
+    found = by_the_clock(scenario, given, 1, simulated, conductor)
+    assert found.differences == ()
+    assert len(found.lateness_s) == len(simulated.outcome.delivery_bundle) == 13
+    assert -0.1 < found.lateness_s[0] <= found.lateness_s[-1] < 15.0
+    assert found.emulated.counts()["contacts"] == len(given.contacts.a)
+
+
+def test_a_delivery_that_is_missing_is_named() -> None:
+    ours, theirs = {(1, 2): 3.0, (4, 5): 2.5}, {(1, 2): 9.0}
+    assert list(only(ours, theirs, "simulated")) == [
+        "deliveries: 1 of 2 only simulated, the first: bundle 4 to node 5 at 2.500 s"
+    ]
+    assert list(only(theirs, ours, "emulated")) == []
+
+
+def test_what_only_a_real_clock_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["emulate", "dpsp", "--speed", "4", "--out", str(tmp_path / "out")]) == 2
+    assert "a virtual clock is only a number" in capsys.readouterr().err
+    large = ["emulate", "dpsp", "--set", "bundles.size_max=3 MB", "--clock", "real", "--out", str(tmp_path / "out")]
+    assert execute([*large, *(word for one in SMALL for word in ("--set", one))]) == 2
+    assert "above 262144 real nodes send several" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -23,13 +23,14 @@ from serai.node.wire.lists import JournalKnown, decode_words, encode_known, enco
 from serai.node.wire.mtcp import Frames, encode_frame
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, Header, JournalSeen, ListEntry, ListMessage, Message
+from tests.node.given import piece
 
 QUICK = 1500
 INPUTS = 1_000_000 if os.environ.get("SERAI_THOROUGH") == "1" else QUICK
 KEY = bytes(32)
 PLAIN, SIGNED = (Envelope("dtn://a/", "net", key) for key in (b"", KEY))
 HEADER = Header("dtn://a/", 1, 2, 0, "", 1000)
-MESSAGE = Message("t/x", b"payload", 1, True, "text", "r", b"c", (("a", "b"),), 1, (1, 0, 2))
+MESSAGE = Message("t/x", b"payload", 1, True, "text", "r", b"c", (("a", "b"),), 1, (1, 1, 2))
 ENTRY = ListEntry("dtn://a/", 1, "t:x", 1000, 60_000, 30_000, 2, 3)
 LISTS = [
     encode_list(ListMessage(1, 2.5, (ENTRY, ENTRY), AllSeen(frozenset(range(5))))),
@@ -41,8 +42,8 @@ BUNDLES.append(encode_bundle(Bundle(Primary("ipn:1.2", "dtn:none", 1, 1, 1, 5, c
 SESSION = [
     wire.contact_header(False),
     wire.session_init(wire.SessInit(1, 1000, 1000, "dtn://b/", (wire.Extension(False, 0x8D50, b"x"),))),
-    wire.segment(0, b"some", 8, last=False) + wire.segment(0, b"more", None, last=True),
-    wire.segment(1, b"", 0, last=True),
+    piece(0, b"some", first=True, total=8) + piece(0, b"more", last=True),
+    piece(1, b"", first=True, last=True),
     wire.KEEPALIVE_MESSAGE + wire.acknowledgement(0, 3, 3) + wire.refusal(1, 2),
     wire.termination(1, reply=False),
 ]
@@ -51,8 +52,8 @@ SESSION = [
 def run_session(data: bytes) -> None:
     session = Session(Offer("dtn://a/", tls="none", segment_mru=1000, transfer_mru=2000), active=False, now_s=0.0)
     cut = len(data) // 2
-    for piece in (data[:cut], data[cut:]):
-        session.receive(piece, 1.0)
+    for part in (data[:cut], data[cut:]):
+        session.receive(part, 1.0)
         if session.can_send(3) and not session.sending:
             session.send(b"one")
             session.send(b"two")

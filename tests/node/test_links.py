@@ -2,11 +2,14 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from serai.core.errors import BadInput
 from serai.node.bundle.message import Envelope, onward
@@ -19,6 +22,7 @@ from serai.node.wire.beacon import Beacon
 from serai.node.wire.lists import encode_list
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, ListEntry, ListMessage
+from tests.node.crash import ROOT
 from tests.node.flood import message
 from tests.node.running import KEY, Relay, Running, running, until
 
@@ -178,11 +182,15 @@ def test_a_certificate_of_another_node_is_not_enough(folders: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_revoked_certificate_is_refused(folders: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [0x6914ABB5E50919C985520C8405D9F6BE429FB2F0, 0xFA1BA39854AA6845E83BAE517247A7A68CEF7C6]
+)
+def test_a_revoked_certificate_is_refused(folders: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(x509, "random_serial_number", lambda: number)  # OpenSSL writes the second with a zero in front
+
     async def story() -> None:
-        serial = enrol("b", folders / "net", folders / "b-revoked", NOW)
-        a, b = Running("a", folders / "a-net"), Running("b", folders / "b-revoked")
-        a.links.revoked = {serial.lower()}
+        serial = enrol("b", folders / "net", folders / f"b-{number}", NOW)
+        a, b = Running("a", folders / "a-net", revoked=(serial,)), Running("b", folders / f"b-{number}")
         async with running(a, b) as (port, _):
             b.links.dial(Address("127.0.0.1", port))
             await asyncio.sleep(0.5)
@@ -361,15 +369,16 @@ async def flood_of_lists(port: int) -> None:
 
 
 def test_endless_lists_leave_others_their_time() -> None:
-    """An honest neighbour keeps most of its throughput; it would be left a fifth.
+    """An honest neighbour keeps 80 % of its throughput; it would be left a fifth.
 
-    What both neighbours cost is counted, too: hence half of it, not the 80 % that are meant.
+    The hostile one is a process of its own: counted is what the node and the honest neighbour take.
     """
 
     async def story(hostile: bool) -> float:
         a, b = Running("a"), Running("b")
         async with running(a, b) as (_, port):
-            beside = asyncio.create_task(flood_of_lists(port)) if hostile else None
+            flood = f"import asyncio, tests.node.test_links as t; asyncio.run(t.flood_of_lists({port}))"
+            beside = subprocess.Popen([sys.executable, "-c", flood], cwd=ROOT) if hostile else None
             await until(lambda: not hostile or "dtn://hostile/" in b.peers)
             if hostile:
                 await asyncio.sleep(0.5)
@@ -380,11 +389,13 @@ def test_endless_lists_leave_others_their_time() -> None:
             await until(lambda: len(b.core.kept) == 2000, timeout_s=60.0)
             took_s = time.process_time() - began_s
             if beside is not None:
-                beside.cancel()
+                assert beside.poll() is None  # it did not give up
+                beside.kill()
+                beside.wait()
         return took_s
 
     alone_s, beside_s = (min(asyncio.run(story(hostile)) for _ in range(2)) for hostile in (False, True))
-    assert alone_s >= 0.5 * beside_s, (alone_s, beside_s)
+    assert alone_s >= 0.8 * beside_s, (alone_s, beside_s)
 
 
 def test_an_answer_of_an_older_session_is_not_taken_for_one_of_the_new() -> None:

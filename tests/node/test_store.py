@@ -1,5 +1,6 @@
 """The store: what it refuses to open, what order words are said in, a disk that is full, and quotas of its log."""
 
+import random
 import sqlite3
 import threading
 import time
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from serai.core.errors import BadInput, CannotRun
-from serai.node.schema import VERSION
+from serai.node.schema import STATEMENTS, VERSION
 from serai.node.store import Store, Writer
-from serai.node.words import Effects
+from serai.node.words import Effects, Row
 
 EPOCH = b"12345678"
 
@@ -86,6 +87,28 @@ def test_all_or_nothing_of_a_batch(path: Path) -> None:
     store.commit([logged(2)])
     assert store._all("SELECT time_s FROM log") == [(2.0,)]
     assert store.data(1) == b""
+    store.close()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_at_once_leave_what_rows_one_by_one_leave(tmp_path: Path, seed: int) -> None:
+    chance, rows = random.Random(seed), list[Row]()
+    for id in range(200):
+        rows += [("bundle", (id, id, *(15 * (None,)))), ("data", (id, bytes(chance.randrange(99)))), *logged(id).rows]
+        old = chance.randrange(id + 1)
+        more: list[Row] = [
+            ("data.forget", (old,)), ("bundle.held", (1, old)), ("outbox", (str(id % 2), old, 0, 0, 0, id)),
+            ("outbox.state", (7, id, "1", old)), ("meta", ("sequence", id)), ("bundle.forget", (old,)),
+        ]  # fmt: skip
+        rows += [row for row in more if chance.random() < 0.1]
+    plain = Store.open(tmp_path / "plain.db", EPOCH)
+    for name, values in rows:
+        plain.execute(STATEMENTS[name], values)
+    store = Store.open(tmp_path / "store.db", EPOCH)
+    store.commit([Effects(tuple(rows[:333])), Effects(tuple(rows[333:]))])
+    for table in ("bundle", "data", "log", "outbox", "meta"):
+        assert store._all(f"SELECT * FROM {table}") == plain._all(f"SELECT * FROM {table}")
+    plain.close()
     store.close()
 
 

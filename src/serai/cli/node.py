@@ -107,27 +107,11 @@ def node_run(
     as_json: AsJson = False,
 ) -> None:
     """Run a node until it is told to stop (Ctrl-C, SIGTERM)."""
-    import logging
-
+    from serai.node.checked import hand_over
     from serai.node.config import read_config
-    from serai.node.daemon import Ports, run, serve
 
     settings = read_config(config)
-    logging.basicConfig(format="%(message)s", level=logging.DEBUG if verbose else logging.INFO)
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
-
-    def ready(ports: Ports) -> None:
-        if as_json:
-            print(json.dumps({"node": settings.name, "network": settings.network.name, "ports": ports}), flush=True)
-        else:
-            doors = ", ".join(f"{name} {port}" for name, port in ports.items() if port is not None)
-            print(f"node {settings.name} of the network {settings.network.name} is up; ports: {doors}", flush=True)
-
-    try:
-        run(serve(settings, ready))
-    except CannotRun as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(3) from None
+    hand_over(settings.model_dump() | {"folder": settings.folder}, verbose=verbose, as_json=as_json)
 
 
 WhichNode = Annotated[
@@ -273,7 +257,8 @@ def _application(node: str | None, user: str | None) -> Application:
 
 def _door(node: str | None, name: str) -> tuple[str, int]:
     """Where a node answers: as its configuration says, or as was told."""
-    from serai.node.config import read_config, split_address
+    from serai.node.checked import split_address
+    from serai.node.config import read_config
 
     if node is None:
         return "127.0.0.1", {"mqtt": 1883, "web": 8080}[name]

@@ -114,7 +114,7 @@ class MqttTable(_Table):
     lifetime: Seconds = Field(7 * 86_400.0, gt=0, description="of a message whose publisher names none")
     session: Seconds = Field(30 * 86_400.0, gt=0, description="of a session of 3.1.1 that is not clean")
     largest: Bytes = Field(
-        4_000_000, ge=1, le=4_000_000, description="the largest message: it has to fit into a transfer"
+        16 << 20, ge=1, le=64 << 20, description="the largest message: a node has it in memory when it comes and goes"
     )
     certificate: str | None = Field(None, description="a PEM file: the server then speaks TLS")
     private_key: str | None = Field(None, description="the PEM file of its key")
@@ -144,29 +144,6 @@ class NodeConfig(_Table):
     mqtt: MqttTable = MqttTable()
     web: WebTable = WebTable()
     folder: Path = Field(Path(), exclude=True, description="of the file; other files are named as seen from here")
-
-    def file(self, name: str) -> Path:
-        """A file that the configuration names."""
-        return self.folder / name
-
-    def network_key(self) -> bytes:
-        """The key of the network; b"" where there is no security."""
-        if self.network.security == "none":
-            return b""
-        path = self.file(self.network.key)
-        try:
-            text = path.read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"network.key: cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-        if not re.fullmatch(r"[0-9A-Fa-f]{64}", text):
-            raise BadInput(f"network.key: {path} holds no key of 64 hexadecimal digits; `serai node enrol` writes one")
-        return bytes.fromhex(text)
-
-
-def split_address(text: str) -> tuple[str, int]:
-    """Host and port of an address that was checked."""
-    host, _, port = text.rpartition(":")
-    return host.strip("[]"), int(port)
 
 
 def read_config(path: Path) -> NodeConfig:

@@ -6,10 +6,12 @@ import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from serai.node import schema
 from serai.node.settings import NodeSettings
+from serai.node.wire import lists
 from serai.node.words import (
     AllSeen,
     BloomSeen,
@@ -26,7 +28,7 @@ from serai.node.words import (
     Value,
     Word,
 )
-from serai.opportunistic.dpsp import Entry, SubscriptionList
+from serai.opportunistic.entries import Entry, SubscriptionList
 from serai.opportunistic.router import ControlMessage, DataMessage, Router
 from serai.opportunistic.router.contact import LIST
 from serai.opportunistic.router.messages import BloomFilter
@@ -34,9 +36,10 @@ from serai.opportunistic.rules import VECTOR, sent_bytes, tells_seen
 
 _JOURNALS = 16  # neighbours whose journals are remembered
 _REMEMBERED = 20  # neighbours that have gone, for the page
-_MOST_MARKS = 2_000_000  # in one of them
+_MOST_MARKS = 2_000_000  # in all of them; those of neighbours that were away longest go first
 _MOST_STRANGE = 100  # marks in one of them, besides as many as are known here
 _RATE_OVER_S = 5.0
+_MOST_ENTRY_BYTES = 2_000_000  # in one list
 _LEAST_RATE_BPS = 1000.0
 _MOST_HOPS = 255
 _LONGEST_INTEREST = 1024
@@ -68,13 +71,14 @@ class Draft:
         return Effects(tuple(self.rows), tuple(self.words), outcome)
 
 
-@dataclass
+@dataclass(slots=True)
 class Transfer:
     """A list or a bundle on its way."""
 
     message: ControlMessage | DataMessage
     began_s: float
     journal: int = 0  # of a list: up to where it tells of this node's journal
+    is_all: bool = True  # and whether that is all of it
 
     @property
     def size_bytes(self) -> int:
@@ -93,11 +97,7 @@ class Neighbour:
     transfers: dict[int, Transfer] = field(default_factory=dict)
     acknowledged: deque[tuple[float, int]] = field(default_factory=deque)  # of the last seconds: when it began, size
     recent_bytes: int = 0  # their sum
-
-    @property
-    def bytes_under_way(self) -> int:
-        """What is not yet acknowledged."""
-        return sum(transfer.size_bytes for transfer in self.transfers.values())
+    bytes_under_way: int = 0  # not yet acknowledged
 
 
 @dataclass
@@ -107,21 +107,21 @@ class Journal:
     epoch: bytes
     upto: int = 0
     marks: set[int] = field(default_factory=set)
+    goes_on: bool = False  # more of it was announced
 
 
 class Contacts:
-    """All neighbours of a node. `held_of(mark)`: the bundle; `journal(after)`: the last number, and marks after one."""
+    """All neighbours of a node. `journal(after)`: see `serai.node.holdings`."""
 
     def __init__(
         self,
         settings: NodeSettings,
         router: Router,
         epoch: bytes,
-        held_of: Callable[[int], Held],
-        journal: Callable[[int], tuple[int, frozenset[int]]],
+        journal: Callable[[int], tuple[int, frozenset[int], bool]],
     ) -> None:
         self.settings, self.router, self.epoch = settings, router, epoch
-        self.held_of, self.journal = held_of, journal
+        self.journal = journal
         self.neighbours: dict[str, Neighbour] = {}
         self.journals: OrderedDict[str, Journal] = OrderedDict()
         self.counts: Counter[str] = Counter()
@@ -180,11 +180,13 @@ class Contacts:
         self._transfers += 1
         number = self._transfers
         transfer = neighbour.transfers[number] = Transfer(message, now_s)
+        neighbour.bytes_under_way += message.size_bytes
         if isinstance(message, ControlMessage):
             return [SendList(peer, number, self._list(neighbour, transfer, message), message.size_bytes)]
-        held = self.held_of(message.bundle.mark)
-        begins_ms = round(message.bundle.created_s * 1000)
-        return [SendBundle(peer, number, held.id, message.bundle.mark, message.hops, begins_ms, message.size_bytes)]
+        held = message.bundle
+        assert isinstance(held, Held)
+        begins_ms = round(held.created_s * 1000)
+        return [SendBundle(peer, number, held.id, held.mark, message.hops, begins_ms, held.size_bytes)]
 
     def _has_room(self, peer: str, neighbour: Neighbour) -> bool:
         """At most so many transfers, and what the link carries in a second; but always one."""
@@ -199,12 +201,12 @@ class Contacts:
         if isinstance(message.seen, BloomFilter):
             seen = BloomSeen(message.seen.hashes, message.seen.salt, message.seen.bits)
         elif neighbour.epoch and self.router.rules.seen == VECTOR and tells_seen(self.router.rules):
-            transfer.journal, marks = self.journal(neighbour.told)
+            transfer.journal, marks, transfer.is_all = self.journal(neighbour.told)
             seen = JournalSeen(self.epoch, neighbour.told + 1, transfer.journal, marks)
         else:
             seen = AllSeen(message.seen)
         if self._has_entries:
-            entries = tuple(map(_told, message.content))
+            entries = _nearest(tuple(map(_told, message.content)))
         else:
             wanted = sorted(map(str, message.content))
             entries = tuple(ListEntry(self.settings.name, n, one, 0, 1, 1, 0, 0) for n, one in enumerate(wanted))
@@ -217,14 +219,18 @@ class Contacts:
         if neighbour is None or transfer is None:
             return
         message = transfer.message
+        neighbour.bytes_under_way -= message.size_bytes
         accepted = outcome == "relayed"
         owed = self.router.owed.get(message.bundle.mark, 0) if isinstance(message, DataMessage) else 0
         self.router.sent(peer, message, accepted=accepted)
         if isinstance(message, ControlMessage) and accepted:
             neighbour.told = max(neighbour.told, transfer.journal)
+            if not transfer.is_all:  # the rest at once
+                self.router.contacts[peer].due_s = now_s
         elif isinstance(message, DataMessage) and owed and accepted:
             left = self.router.owed.get(message.bundle.mark, 0)
-            draft.row("bundle.pinned", left, self.held_of(message.bundle.mark).id)
+            assert isinstance(message.bundle, Held)
+            draft.row("bundle.pinned", left, message.bundle.id)
         self._log(peer, transfer, transfer.size_bytes, outcome, now_s, draft)
         self._estimate(peer, neighbour, transfer, now_s)
         draft.words.append(Ready(peer))
@@ -247,8 +253,8 @@ class Contacts:
             mark, what = transfer.message.bundle.mark, schema.TRANSFERS.index(outcome)
             draft.log(now_s, schema.TRANSFER, peer, mark, size, what, transfer.began_s)
         else:
-            arrived = int(outcome not in ("broken", "unfinished"))
-            draft.log(now_s, schema.LIST, peer, None, size, arrived, transfer.began_s)
+            entries, what = len(transfer.message.content), schema.TRANSFERS.index(outcome)
+            draft.log(now_s, schema.LIST, peer, entries, size, what, transfer.began_s)
 
     # -- what comes in
 
@@ -274,6 +280,8 @@ class Contacts:
             seen = BloomFilter(message.seen.bits, message.seen.hashes, message.seen.salt)
         elif isinstance(message.seen, JournalSeen):
             seen = self._read_journal(peer, message.seen, draft)
+            if len(message.seen.marks) == lists.MAX_MARKS:
+                return
         else:
             seen = message.seen.marks
         made_s = min(message.made_s, now_s + self.settings.skew_s)
@@ -282,18 +290,32 @@ class Contacts:
         draft.words.append(Ready(peer))
 
     def _read_journal(self, peer: str, seen: JournalSeen, draft: Draft) -> frozenset[int]:
-        """All marks of a neighbour's journal, with those that have just come."""
+        """The marks of a neighbour's journal: with its first list all, then those that have just come."""
         journal = self.journals.get(peer)
         if journal is None or journal.epoch != seen.epoch:
             journal = self.journals[peer] = Journal(seen.epoch)
-        if seen.first <= journal.upto + 1 and len(journal.marks) < _MOST_MARKS:
-            journal.marks = set(seen.marks) if seen.first == 1 else journal.marks | seen.marks
-            journal.upto = max(journal.upto, seen.last)
-        else:  # something is missing, or too much: begin again
+        if seen.first > journal.upto + 1:  # something is missing: begin again
             journal.upto = 0
             journal.marks = set(seen.marks)
             draft.words.append(SendKnown(peer, seen.epoch, 0))
-        return frozenset(journal.marks)
+        else:
+            if seen.first == 1:
+                journal.marks.clear()
+            if len(journal.marks) < _MOST_MARKS:  # what is not remembered is refused as a duplicate
+                journal.marks |= seen.marks
+            journal.upto = max(journal.upto, seen.last)
+        self._forget_journals(peer)
+        goes_on, journal.goes_on = journal.goes_on, len(seen.marks) == lists.MAX_MARKS
+        return seen.marks if self.router.contacts[peer].lists and not goes_on else frozenset(journal.marks)
+
+    def _forget_journals(self, but: str) -> None:
+        """Journals take memory, whoever has sent them: those of neighbours that were away longest go."""
+        while len(self.journals) > 1 and sum(len(one.marks) for one in self.journals.values()) > _MOST_MARKS:
+            first = next(iter(self.journals))
+            if first == but:
+                self.journals.move_to_end(first)
+            else:
+                del self.journals[first]
 
     def _believed(self, entries: tuple[ListEntry, ...], now_s: float) -> tuple[Entry, ...]:
         """The entries that can be true."""
@@ -351,6 +373,20 @@ class Contacts:
         """Those that have gone, the last one first."""
         gone = [(peer, *times) for peer, times in reversed(self._gone.items()) if peer not in self.neighbours]
         return [{"name": peer, "ago_s": now_s - until_s, "for_s": for_s} for peer, until_s, for_s in gone]
+
+
+def _nearest(entries: tuple[ListEntry, ...]) -> tuple[ListEntry, ...]:
+    """The entries for which a list has room: of too many those of the nearest subscribers."""
+    if len(entries) <= lists.MAX_ENTRIES and sum(map(_size, entries)) <= _MOST_ENTRY_BYTES:
+        return entries
+    nearest = sorted(entries, key=lambda entry: entry.hops)[: lists.MAX_ENTRIES]
+    ends = accumulate(map(_size, nearest))
+    return tuple(entry for entry, end in zip(nearest, ends, strict=True) if end <= _MOST_ENTRY_BYTES)
+
+
+def _size(entry: ListEntry) -> int:
+    """So many bytes it takes at most."""
+    return len(entry.subscriber) + len(entry.interest.encode()) + 61  # six numbers of nine bytes, and three heads
 
 
 def _can_be(told: ListEntry, limit_ms: float) -> bool:

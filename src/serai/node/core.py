@@ -16,10 +16,12 @@ from typing import Any
 
 from serai.node import schema
 from serai.node.bundle.message import message_of
-from serai.node.contacts import Contacts, Draft, read_entry
-from serai.node.holdings import Holdings
+from serai.node.contacts import Contacts, Draft
+from serai.node.holdings import Holdings, seconds
 from serai.node.matching import Matches, TopicMatching, same_topic
 from serai.node.outboxes import RETAINED, Outboxes, Session
+from serai.node.parts import count_of, cut
+from serai.node.restoring import restore
 from serai.node.settings import NodeSettings
 from serai.node.words import (
     Accept,
@@ -28,7 +30,6 @@ from serai.node.words import (
     Header,
     Held,
     KnownSession,
-    ListEntry,
     ListMessage,
     Message,
     Queue,
@@ -38,7 +39,6 @@ from serai.node.words import (
     Saved,
     Subscription,
 )
-from serai.opportunistic.protocols import ROUTING_PROTOCOLS
 from serai.opportunistic.router import Bundle, DataMessage, Router
 from serai.opportunistic.rules import WHEN_FULL, is_expired
 
@@ -58,11 +58,11 @@ class Node:
         self.settings, self.encode, self._data = settings, encode, data
         self.epoch = bytes(saved.meta.get("epoch", b""))
         self.matching = TopicMatching(matches, self._payload)
-        self._fresh: tuple[int, bytes] = (-1, b"")  # the bundle that is just coming, not yet on disk
+        self._fresh: dict[int, bytes] = {}  # what is just coming, by mark: it is not yet on disk
         self.router = Router(
             settings.name,
-            next(one for one in ROUTING_PROTOCOLS if isinstance(settings.protocol, one.settings)),
-            settings.protocol,
+            settings.decisions,
+            settings.rules,
             capacity_bytes=settings.store_bytes,
             most_bundles=settings.store_bundles,
             when_full=WHEN_FULL.index(settings.when_full),
@@ -75,37 +75,13 @@ class Node:
         )
         self.outboxes = Outboxes()
         self.holdings = Holdings(settings, saved, self.router, self.outboxes, self._gone)
-        self.contacts = Contacts(settings, self.router, self.epoch, self.holdings.of, self.holdings.journal)
+        self.contacts = Contacts(settings, self.router, self.epoch, self.holdings.journal)
+        self.has_room = True  # on the disk, besides what is to be left free of it
         self.spread: dict[str, int] = {}  # interests of own sessions, and the subscription whose entry tells of each
-        self._restore(saved, now_s)
+        restore(self, saved, now_s)
 
     def _gone(self, mark: int) -> None:
         self.contacts.forget_mark(mark)
-
-    def _restore(self, saved: Saved, now_s: float) -> None:
-        """Begin again with what the store has: sessions, what they asked for, what waits; entries of others."""
-        for client, version, expires_ms, will in saved.session:
-            # below 0: it was connected when the node ended, and lives on for so long
-            lives_s = math.inf if expires_ms is None else expires_ms / 1000
-            expires_s = now_s - lives_s if lives_s <= 0 else lives_s
-            self.outboxes.sessions[client] = Session(client, version, expires_s, will)
-        for row in saved.interest:
-            one = Subscription(*row)
-            self.outboxes.add(self.outboxes.sessions[one.session], one)
-            if self.settings.each_interest or one.interest not in self.spread:
-                self.spread[one.interest] = one.id
-                self.router.subscriptions.begin(one.id, one.interest, one.since_ms / 1000)
-        for bundle in self.router.seen.values():
-            if self.router.wants(bundle):
-                self.router.delivered.add(bundle.mark)
-        nothing = Draft()
-        for topic, id in saved.retained:
-            self.outboxes.retained[topic] = self.holdings.by_id[id]
-            self.holdings.use(id, 1, nothing)
-        for client, bundle_id, qos, flags, packet, state in saved.outbox:
-            self.outboxes.sessions[client].queue[bundle_id] = Queue(bundle_id, qos, flags, packet, state)
-            self.holdings.use(bundle_id, 1, nothing)
-        self.router.knowledge.restore([read_entry(ListEntry(*row)) for row in saved.entry])
 
     # -- applications (serai.node.mqtt_server)
 
@@ -145,27 +121,43 @@ class Node:
         `size_bytes`: what it counts for in stores and on links, if not its length.
         """
         draft = self._draft()
-        header = Header(
-            self.settings.name, _ms(now_s), self.holdings.number("sequence", draft), 0, message.topic, _ms(lifetime_s),
-            qos=message.qos, retain=message.retain, has_payload=bool(message.payload),
-        )  # fmt: skip
-        data = self.encode(header, message)
-        header = header._replace(size_bytes=len(data) if size_bytes is None else size_bytes)
-        bundle = self._bundle_of(header, header.created_ms)
-        draft.log(now_s, schema.BORN, mark=bundle.mark, bytes=bundle.size_bytes, what=header.lifetime_ms,
-                  text=message.topic)  # fmt: skip
-        self._fresh = (bundle.mark, data)
-        stored, evicted = self.router.publish(bundle, now_s)
+        made = self._made(message, _ms(lifetime_s), _ms(now_s), size_bytes, draft)
+        bundles = [bundle for _, bundle, _ in made]
+        for header, bundle, _ in made:
+            draft.log(now_s, schema.BORN, mark=bundle.mark, bytes=bundle.size_bytes, what=header.lifetime_ms,
+                      text=message.topic)  # fmt: skip
+        self._fresh = {bundle.mark: data for _, bundle, data in made}
+        stored, evicted = self.router.publish_all(bundles, now_s) if self.has_room else (False, [])
         self.holdings.drop(evicted, "evicted", now_s, draft)
         if not stored:
-            why = "expired" if is_expired(now_s, bundle.expires_s) else "full"
-            draft.log(now_s, schema.DROPPED, mark=bundle.mark, bytes=0, what=schema.DROPS.index(why))
-            self.holdings.counts[why] += 1
+            why = "expired" if is_expired(now_s, bundles[0].expires_s) else "full"
+            for bundle in bundles:
+                draft.log(now_s, schema.DROPPED, mark=bundle.mark, bytes=0, what=schema.DROPS.index(why))
+                self.holdings.counts[why] += 1
             return draft.effects("full" if why == "full" else "late")
-        held = self.holdings.add(bundle, header, data, True, now_s, draft)
-        self._fan_out(held, client, draft)
+        for header, bundle, data in made:
+            self.holdings.add(bundle, header, data, True, now_s, draft)
+        self._fan_out(bundles[0], client, draft)
+        self._fresh = {}
         draft.words += self.contacts.ready()
         return draft.effects("stored")
+
+    def _made(
+        self, message: Message, lifetime_ms: int, now_ms: int, size_bytes: int | None, draft: Draft
+    ) -> list[tuple[Header, Held, bytes]]:
+        """The bundles that a message goes in: one, or one for each of its parts."""
+        sequences = [self.holdings.number("sequence", draft) for _ in range(count_of(message.payload))]
+        parts = cut(message, sequences[0]) if len(sequences) > 1 else (message,)
+        made = []
+        for sequence, one in zip(sequences, parts, strict=True):
+            header = Header(
+                self.settings.name, now_ms, sequence, 0, message.topic, lifetime_ms, qos=message.qos,
+                retain=message.retain, has_payload=bool(message.payload), part=one.part,
+            )  # fmt: skip
+            data = self.encode(header, one)
+            header = header._replace(size_bytes=len(data) if size_bytes is None else size_bytes)
+            made.append((header, self._bundle_of(header, now_ms), data))
+        return made
 
     def subscribed(self, wanted: Subscription, now_s: float) -> Effects:
         """A session wants something (its `id` is given here); retained messages are queued as its options say."""
@@ -185,11 +177,16 @@ class Node:
             for bundle in self.router.subscribe(one.id, one.interest, now_s, one.since_ms / 1000):
                 held = self.holdings.of(bundle.mark)
                 self._delivered(held, "", now_s, draft)
-                queued = self._enqueue(session, Queue(held.id, min(held.qos, one.options & 3), 0, 0, 0), draft)
+                shown = self.holdings.shown(held)
+                if shown is None:
+                    self.holdings.wait_for_others(held, draft)
+                    continue
+                queued = self._enqueue(session, Queue(shown.id, min(held.qos, one.options & 3), 0, 0, 0), draft)
+                self.holdings.waited(shown, draft)
         handling = one.options >> 4 & 3
         if not one.share and (handling == 0 or (handling == 1 and old is None)):
             for held in list(self.outboxes.retained.values()):
-                if held.has_payload and self.matching.meets(one.interest, held.bundle):
+                if held.has_payload and self.matching.meets(one.interest, held):
                     waiting = Queue(held.id, min(held.qos, one.options & 3), RETAINED, 0, 0)
                     queued = self._enqueue(session, waiting, draft) or queued
         if queued:
@@ -219,6 +216,16 @@ class Node:
         """What waits for a session, in the order in which it came."""
         found = self.outboxes.sessions.get(session)
         return found.queue.values() if found else ()
+
+    def message(self, id: int) -> Message | None:
+        """The message of a row of an outbox; None if the store does not know it yet, or any more."""
+        found = [message_of(data) if (data := self._data(one)) else None for one in self.holdings.ids_of(id)]
+        pieces = [one for one in found if one is not None]
+        if not pieces or len(pieces) < len(found):
+            return None
+        if len(pieces) == 1:
+            return pieces[0]
+        return pieces[0]._replace(payload=b"".join(one.payload for one in pieces), part=None)
 
     def outbox_sent(self, session: str, bundle: int, packet: int, state: int) -> Effects:
         """It is about to be sent under a packet id, or has reached another state of the handshake."""
@@ -264,30 +271,28 @@ class Node:
         """A bundle has arrived whole, with good CRCs and signature; outcome as in the log: "relayed", "late" ..."""
         now_ms = _ms(now_s)
         begins_ms = _begins_ms(header, now_ms, self.settings.clock_ms)
-        bundle = self._bundle_of(header, begins_ms)
+        held = self._bundle_of(header, begins_ms)
         if not header.topic or begins_ms > now_ms + _ms(self.settings.skew_s):
             return Effects((), (Refuse(peer, transfer, "unacceptable"),), "unacceptable")
-        if (
-            bundle.mark in self.holdings.ids
-            and bundle.mark not in self.router.seen
-            and not is_expired(now_s, bundle.expires_s)
-        ):
+        if held.mark in self.holdings.late and not is_expired(now_s, held.expires_s):
             return Effects((), (Refuse(peer, transfer, "duplicate"),), "duplicate")  # the clock was set back
-        if self.holdings.waiting_bytes + bundle.size_bytes > self.settings.waiting_bytes and self.router.wants(bundle):
+        waiting_bytes = self.holdings.waiting_bytes + held.size_bytes
+        is_full = waiting_bytes > self.settings.waiting_bytes and self.router.wants(held)
+        if is_full or not (self.has_room or held.mark in self.router.seen):
             return Effects((), (Refuse(peer, transfer, "refused"),), "refused")
         draft = self._draft()
-        self._fresh = (bundle.mark, data)
-        got = self.router.receive_data(peer, DataMessage(bundle, max(header.hops - 1, 0), 0), now_s)
+        self._fresh = {held.mark: data}
+        got = self.router.receive_data(peer, DataMessage(held, max(header.hops - 1, 0), 0), now_s)
         self.holdings.drop(got.evicted, "evicted", now_s, draft)
         self.holdings.counts[got.fate] += 1
         if got.fate != "relayed":
             reason: Refusal = "unacceptable" if got.fate == "no contact" else got.fate
             draft.words.append(Refuse(peer, transfer, reason))
             return draft.effects(got.fate)
-        held = self.holdings.add(bundle, header, data, got.stays, now_s, draft, peer)
+        self.holdings.add(held, header, data, got.stays, now_s, draft, peer)
         if got.delivered:
             self._delivered(held, peer, now_s, draft)
-            self._fan_out(held, "", draft)
+            self._hand_out(held, draft)
         if not got.stays and not held.uses:
             self.holdings.forget_data(held, draft)
         draft.words.append(Accept(peer, transfer))
@@ -345,33 +350,34 @@ class Node:
 
     def status(self, now_s: float) -> dict[str, Any]:
         """The node in numbers: `name`, `neighbours`, `store`, `sessions`, `entries`, `drops`, `transfers`."""
-        store = self.router.store
         return {
             "name": self.settings.name,
             "neighbours": self.contacts.status(now_s),
             "before": self.contacts.before(now_s),
-            "store": {
-                "bundles": len(store), "bytes": store.used_bytes, "capacity_bytes": store.capacity_bytes,
-                "own": len(self.router.owed), "waiting_bytes": self.holdings.waiting_bytes,
-                "remembered": len(self.holdings.by_id),
-            },
-            "sessions": [
-                {"client": one.client, "queued": len(one.queue), "subscriptions": len(one.subscriptions)}
-                for one in self.outboxes.sessions.values()
-            ],
+            "store": self.holdings.status(),
+            "sessions": self.outboxes.status(),
             "entries": len(getattr(self.router.knowledge, "known", ())),
             "drops": {name: self.holdings.counts[name] for name in ("expired", "evicted", "full")},
             "transfers": {name: self.contacts.counts[name] for name in schema.TRANSFERS},
-        }  # fmt: skip
+        }
 
     # -- inside
 
     def _draft(self) -> Draft:
         return Draft(self.settings.log_rows > 0)
 
+    def _hand_out(self, held: Held, draft: Draft) -> None:
+        """A bundle that is wanted here has come: its message goes into outboxes when all parts of it are here."""
+        shown = self.holdings.shown(held)
+        if shown is None:
+            self.holdings.wait_for_others(held, draft)
+        else:
+            self._fan_out(shown, "", draft)
+            self.holdings.waited(shown, draft)
+
     def _fan_out(self, held: Held, publisher: str, draft: Draft) -> None:
         """Put a message into the outboxes of all sessions that want it."""
-        fitting = self.outboxes.fitting(held.bundle, self.matching)
+        fitting = self.outboxes.fitting(held, self.matching)
         for client, waiting in self.outboxes.fan_out(held, fitting, publisher):
             self._enqueue(self.outboxes.sessions[client], waiting, draft)
             draft.words.append(Queued(client))
@@ -386,7 +392,7 @@ class Node:
         return True
 
     def _delivered(self, held: Held, peer: str, now_s: float, draft: Draft) -> None:
-        draft.log(now_s, schema.DELIVERED, peer, held.bundle.mark, what=held.hops)
+        draft.log(now_s, schema.DELIVERED, peer, held.mark, what=held.hops)
         self.holdings.counts["delivered"] += 1
 
     def _end_session(self, client: str, now_s: float, draft: Draft) -> None:
@@ -409,15 +415,21 @@ class Node:
             draft.log(now_s, schema.UNSUBSCRIBED, what=entry, text=one.interest)
             self.router.unsubscribe(entry, now_s)
 
-    def _bundle_of(self, header: Header, begins_ms: int) -> Bundle:
-        """A bundle as the router sees it."""
+    def _bundle_of(self, header: Header, begins_ms: int) -> Held:
+        """A bundle that has just come, as the router sees it and the store will know it."""
         mark = self.settings.mark_of_bundle(header.source, header.created_ms, header.sequence, header.offset)
-        times_s = begins_ms / 1000, header.lifetime_ms / 1000
-        return Bundle(header.key, mark, header.source, header.topic, times_s[0], header.size_bytes, times_s[1])
+        return Held(
+            header.key, mark, header.source, header.topic, begins_ms / 1000, header.size_bytes,
+            seconds(header.lifetime_ms), 0, header.qos, header.retain, header.has_payload, header.hops,
+        )  # fmt: skip
 
     def _payload(self, bundle: Bundle) -> bytes:
-        mark, data = self._fresh
-        return message_of(data if mark == bundle.mark else self._data(self.holdings.ids[bundle.mark])).payload
+        """What conditions look into: nothing of a message in parts."""
+        assert isinstance(bundle, Held)
+        if bundle.id in self.holdings.parts:
+            return b""
+        message = message_of(self._fresh.get(bundle.mark) or self._data(bundle.id))
+        return message.payload if message.part is None else b""
 
 
 def _ms(time_s: float) -> int:

@@ -13,14 +13,14 @@ import ssl
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from serai import __version__
 from serai.core.errors import BadInput, CannotRun
 from serai.node.bundle.eid import node_eid
-from serai.node.bundle.message import Envelope, message_of
+from serai.node.bundle.message import Envelope
+from serai.node.checked import file_of, network_key, split_address
 from serai.node.clock import NodeClock
-from serai.node.config import NodeConfig, split_address
 from serai.node.core import Node
 from serai.node.discovery import BeaconSettings, Discovery
 from serai.node.interests import Content, read_interest
@@ -36,6 +36,9 @@ from serai.node.store import Store, Writer
 from serai.node.web import WebServer
 from serai.node.wire.beacon import Beacon
 from serai.node.words import Effects, Word
+
+if TYPE_CHECKING:
+    from serai.node.config import NodeConfig
 
 log = logging.getLogger("serai.node")
 
@@ -62,15 +65,16 @@ class Daemon:
         self.failure: CannotRun | None = None
         self.stopping = asyncio.Event()
         self.discovery: Discovery | None = None
-        key, eid = config.network_key(), node_eid(config.name)
+        key, eid = network_key(config), node_eid(config.name)
         self.envelope = Envelope(eid, config.network.name, key)
-        self.store = Store.open(config.file(config.store.path), secrets.token_bytes(8), config.store.durability)
+        self.store = Store.open(file_of(config, config.store.path), secrets.token_bytes(8), config.store.durability)
         saved = self.store.saved()
         self.clock = NodeClock(config.clock, float(saved.meta.get("time_s", 0.0)))
         self.writer = Writer(self.store, asyncio.get_running_loop().call_soon_threadsafe, self.say, self.failed)
         gc.disable()  # all that is made now stays: looking through it again and again takes a third of the start
         self.node = Node(_node_settings(config), saved, self.envelope.encode, matches, self.writer.data, self.now_s())
         gc.freeze()
+        gc.set_threshold(10_000, 20, 20)  # hardly anything here refers to itself in a circle
         gc.enable()
         self.links = self._links(bytes(saved.meta["epoch"]), key)
         self.clients = Clients(self.node, _mqtt_settings(config), self._load)
@@ -115,6 +119,7 @@ class Daemon:
         kept_s = 0.0
         while not self.stopping.is_set():
             now_s = self.now_s()
+            self.node.has_room = self.store.free_bytes() >= self.config.store.free
             self.writer.perform(self.node.tick(now_s))
             if now_s - kept_s >= _KEEP_TIME_S:
                 kept_s = now_s
@@ -139,7 +144,9 @@ class Daemon:
     def status(self) -> dict[str, Any]:
         """The node in numbers."""
         instant = self.clock.instant()
-        problems = [problem for problem in (self.writer.problem,) if problem]
+        problems = [self.writer.problem] if self.writer.problem else []
+        if not self.node.has_room:
+            problems.append("less of the disk is free than store.free asks for: nothing more is taken")
         return {
             **self.node.status(instant.node_s), "version": __version__, "mqtt": self.mqtt.status(),
             "uptime_s": time.monotonic() - self.began_s, "links": self.links.neighbours.status(instant),
@@ -155,7 +162,8 @@ class Daemon:
             "required" if config.network.security == "tls" else "none", config.links.keepalive,
         )  # fmt: skip
         files = [
-            config.file(name) for name in (config.network.ca, config.network.certificate, config.network.private_key)
+            file_of(config, name)
+            for name in (config.network.ca, config.network.certificate, config.network.private_key)
         ]
         contexts = [tls_context(server, *files) for server in (True, False)] if me.tls == "required" else []
         settings = LinkSettings(config.links.dial_timeout, config.links.user_timeout, config.links.sessions)
@@ -173,8 +181,9 @@ class Daemon:
         await self.discovery.start()
 
     def _load(self, bundle: int) -> Delivery | None:
-        data, held = self.writer.data(bundle), self.node.holdings.by_id.get(bundle)
-        return Delivery(message_of(data), held.bundle.expires_s) if data and held else None
+        held = self.node.holdings.by_id.get(bundle)
+        message = self.node.message(bundle) if held else None
+        return Delivery(message, held.expires_s) if message and held else None
 
     def _told(self) -> dict[str, Any]:
         """What applications read below $SYS/serai."""
@@ -203,7 +212,7 @@ def _mqtt_tls(config: NodeConfig) -> ssl.SSLContext | None:
     certificate, key = config.mqtt.certificate, config.mqtt.private_key
     if (certificate is None) != (key is None):
         raise BadInput("mqtt.certificate and mqtt.private_key go together: only one of them is set")
-    return server_tls(config.file(certificate), config.file(key)) if certificate and key else None
+    return server_tls(file_of(config, certificate), file_of(config, key)) if certificate and key else None
 
 
 def notify(text: str) -> None:

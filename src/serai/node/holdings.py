@@ -6,21 +6,30 @@ over as clocks may be wrong, so that it never comes twice.
 
 from __future__ import annotations
 
-import heapq
 import math
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
 
 from serai.node import schema
 from serai.node.contacts import Draft
 from serai.node.outboxes import Outboxes
+from serai.node.parts import Parts
 from serai.node.settings import NodeSettings
+from serai.node.wire import lists
 from serai.node.words import Header, Held, Saved
 from serai.opportunistic.router import Bundle, Router
 
 _RESERVED = 1000  # numbers are taken from the store so many at once
+
+
+@lru_cache(1024)
+def seconds(lifetime_ms: int) -> float:
+    """A lifetime; many bundles have the same, and so one number in memory."""
+    return lifetime_ms / 1000
 
 
 class Holdings:
@@ -31,13 +40,17 @@ class Holdings:
     ) -> None:
         self.settings, self.router, self.outboxes, self._gone = settings, router, outboxes, gone
         self.by_id: dict[int, Held] = {}
-        self.ids: dict[int, int] = {}  # by mark, also of what has expired a moment ago
+        self.late: dict[int, Held] = {}  # by mark: what has expired a moment ago
         self.waiting_bytes = 0  # kept for own sessions alone
         self.counts: Counter[str] = Counter()
+        self.parts = Parts()
         self._numbers = {name: (int(saved.meta.get(name, 1)),) * 2 for name in ("sequence", "journal", "interest")}
-        self._forgetting: list[tuple[float, int]] = []  # heap of (when, id) of rows that outlive their bundles
+        self._forgetting: deque[Held] = deque()  # the same in order of expiry: rows outlive their bundles by the skew
         for row in saved.bundle:
-            self._restore(row, saved.with_data)
+            self._restore(row)
+        for id, *part in saved.part:
+            created_ms, source, *_ = self.by_id[id].key
+            self.parts.add(id, source, created_ms, (part[0], part[1], part[2]))
 
     def number(self, name: str, draft: Draft) -> int:
         """The next number of a kind, which is never given out twice: the store knows of it before anybody else."""
@@ -50,68 +63,115 @@ class Holdings:
 
     def of(self, mark: int) -> Held:
         """A bundle that is here, or was a moment ago."""
-        return self.by_id[self.ids[mark]]
+        return cast(Held, self.router.seen.get(mark)) or self.late[mark]
 
-    def journal(self, after: int) -> tuple[int, frozenset[int]]:
-        """The last number of the journal, and the marks of what is alive among those after a number."""
+    def journal(self, after: int) -> tuple[int, frozenset[int], bool]:
+        """The marks of what is alive after a number of the journal, as many as a list takes: up to which number, the
+        marks, and whether that is all."""
         seen, last = self.router.seen, self._numbers["journal"][0] - 1
-        if last - after < len(seen):
-            found = (self.by_id[id].bundle.mark for id in range(after + 1, last + 1) if id in self.by_id)
-            return last, frozenset(mark for mark in found if mark in seen)
-        return last, frozenset(mark for mark in seen if self.ids[mark] > after)
+        numbers = range(after + 1, last + 1) if last - after < len(self.by_id) else self.by_id  # in order, too
+        rows = (self.by_id[id] for id in numbers if id > after and id in self.by_id)
+        told = list(islice((held for held in rows if held.mark in seen), lists.MAX_MARKS))
+        is_all = len(told) < lists.MAX_MARKS
+        return last if is_all else told[-1].id, frozenset(held.mark for held in told), is_all
+
+    def status(self) -> dict[str, int]:
+        """What there is, in numbers."""
+        store = self.router.store
+        return {
+            "bundles": len(store), "bytes": store.used_bytes, "capacity_bytes": store.capacity_bytes,
+            "own": len(self.router.owed), "waiting_bytes": self.waiting_bytes, "remembered": len(self.by_id),
+        }  # fmt: skip
 
     # -- they come
 
     def add(
-        self, bundle: Bundle, header: Header, data: bytes, stays: bool, now_s: float, draft: Draft, peer: str = ""
-    ) -> Held:
+        self, held: Held, header: Header, data: bytes, stays: bool, now_s: float, draft: Draft, peer: str = ""
+    ) -> None:
         """A bundle is here from now on; `stays`: the router carries it."""
-        held = Held(self.number("journal", draft), bundle, header.qos, header.retain, header.has_payload, header.hops)
-        self._remember(held)
+        held.id = self.number("journal", draft)
+        self.by_id[held.id] = held
         draft.row(
-            "bundle", held.id, bundle.mark, header.source, header.created_ms, header.sequence, header.offset,
-            header.topic, round(now_s * 1000), round(bundle.created_s * 1000), header.lifetime_ms, bundle.size_bytes,
+            "bundle", held.id, held.mark, header.source, header.created_ms, header.sequence, header.offset,
+            header.topic, round(now_s * 1000), round(held.created_s * 1000), header.lifetime_ms, held.size_bytes,
             header.hops, 0, header.qos, int(header.retain) | 2 * header.has_payload,
-            self.router.owed.get(bundle.mark, 0), int(stays),
+            self.router.owed.get(held.mark, 0), int(stays),
         )  # fmt: skip
         draft.row("data", held.id, data)
         if stays:
-            draft.log(now_s, schema.STORED, peer, bundle.mark, bundle.size_bytes)
+            draft.log(now_s, schema.STORED, peer, held.mark, held.size_bytes)
         else:
-            self.waiting_bytes += bundle.size_bytes
-        before = self.outboxes.retained.get(header.topic)
-        if rows := self.outboxes.retain(held):
+            self.waiting_bytes += held.size_bytes
+        if header.part is not None:
+            self.parts.add(held.id, header.source, header.created_ms, header.part)
+            draft.row("part", held.id, *header.part)
+        if held.retain:
+            self._retain(held, draft)
+
+    def _retain(self, held: Held, draft: Draft) -> None:
+        """A retained message has come; one in parts counts from its last part on, and stands there by its first."""
+        shown = self.shown(held)
+        if shown is None:
+            return
+        before = self.outboxes.retained.get(str(shown.channel))
+        if rows := self.outboxes.retain(shown):
             draft.rows += rows
-            self.use(held.id, 1, draft)
+            self.use(shown.id, 1, draft)
             if before is not None:
                 self.use(before.id, -1, draft)
-        return held
 
-    def _remember(self, held: Held) -> None:
-        self.by_id[held.id], self.ids[held.bundle.mark] = held, held.id
-        heapq.heappush(self._forgetting, (held.bundle.expires_s + self.settings.skew_s, held.id))
-
-    def _restore(self, row: tuple[Any, ...], with_data: frozenset[int]) -> None:
+    def _restore(self, row: tuple[Any, ...]) -> None:
         """A bundle that was here when the node ended; what has expired since, the first tick drops."""
         id, mark, source, created_ms, sequence, offset, topic, _, begins_ms, lifetime_ms, size, hops = row[:12]
-        copies, qos, flags, pinned, carried = row[12:]
+        copies, qos, flags, pinned, carried, has_data = row[12:]
         source, topic = sys.intern(source), sys.intern(topic)  # SQLite gives every row its own
         key = (created_ms, source, sequence, offset)
-        bundle = Bundle(key, mark, source, topic, begins_ms / 1000, size, lifetime_ms / 1000)
-        self._remember(Held(id, bundle, qos, bool(flags & 1), bool(flags & 2), hops, id in with_data))
-        if carried and id in with_data:
-            self.router.keep(bundle, hops, copies, pinned)
+        held = self.by_id[id] = Held(
+            key, mark, source, topic, begins_ms / 1000, size, seconds(lifetime_ms),
+            id, qos, bool(flags & 1), bool(flags & 2), hops, bool(has_data),
+        )  # fmt: skip
+        if carried and has_data:
+            self.router.keep(held, hops, copies, pinned)
         else:
-            self.router.note_seen(bundle)
-            self.waiting_bytes += size if id in with_data else 0
+            self.router.note_seen(held)
+            self.waiting_bytes += size if has_data else 0
+
+    # -- messages in parts
+
+    def ids_of(self, id: int) -> tuple[int, ...]:
+        """The rows of the whole message that a row belongs to; () if parts of it are missing."""
+        return self.parts.whole(id) if id in self.parts else (id,)
+
+    def shown(self, held: Held) -> Held | None:
+        """The bundle that stands for a message in outboxes: its first part; None if not all parts are here."""
+        if held.id not in self.parts:
+            return held
+        ids = self.parts.whole(held.id)
+        return self.by_id[ids[0]] if ids and all(self.by_id[id].has_data for id in ids) else None
+
+    def wait_for_others(self, held: Held, draft: Draft) -> None:
+        """A part that is wanted here stays until the others have come, unless one has gone already."""
+        if held.id in self.parts.waiting or not all(self.by_id[id].has_data for id in self.parts.known(held.id)):
+            return
+        self.parts.waiting.add(held.id)
+        self._use(held, 1, draft)
+
+    def waited(self, shown: Held, draft: Draft) -> None:
+        """All are here, and in the outboxes where they are wanted."""
+        for id in self.parts.waiting.intersection(self.ids_of(shown.id)) if self.parts.waiting else ():
+            self.parts.waiting.discard(id)
+            self._use(self.by_id[id], -1, draft)
 
     # -- they go
 
     def use(self, id: int, change: int, draft: Draft) -> None:
-        """A bundle waits in one outbox more, or less: while it does, it does not leave."""
-        held = self.by_id[id]
+        """A message waits in one outbox more, or less: while it does, it does not leave."""
+        for one in self.ids_of(id):
+            self._use(self.by_id[one], change, draft)
+
+    def _use(self, held: Held, change: int, draft: Draft) -> None:
         before, held.uses = held.uses, held.uses + change
-        mark = held.bundle.mark
+        mark = held.mark
         if before == 0:
             self.router.store.pin(mark)
         elif held.uses == 0 and mark in self.router.store:
@@ -121,13 +181,19 @@ class Holdings:
 
     def expire(self, now_s: float, draft: Draft) -> None:
         """Bundles leave whose lifetime is over, and rows that need not be remembered any more."""
-        self.drop(self.router.expire(now_s), "expired", now_s, draft)
-        while self._forgetting and self._forgetting[0][0] <= now_s:
-            self._forget(self.by_id[heapq.heappop(self._forgetting)[1]], draft)
+        self.drop(self.router.expire(now_s, self._is_late), "expired", now_s, draft)
+        while self._forgetting and self._forgetting[0].expires_s + self.settings.skew_s <= now_s:
+            self._forget(self._forgetting.popleft(), draft)
+
+    def _is_late(self, bundle: Bundle) -> None:
+        assert isinstance(bundle, Held)
+        self.late[bundle.mark] = bundle
+        self._forgetting.append(bundle)
 
     def next_expiry_s(self) -> float:
         """When `expire` has something to do."""
-        return min(self.router.next_expiry_s(), self._forgetting[0][0] if self._forgetting else math.inf)
+        forgets_s = self._forgetting[0].expires_s + self.settings.skew_s if self._forgetting else math.inf
+        return min(self.router.next_expiry_s(), forgets_s)
 
     def drop(self, bundles: Iterable[Bundle], why: str, now_s: float, draft: Draft) -> None:
         """Bundles have left the router's store."""
@@ -144,22 +210,30 @@ class Holdings:
         """Nobody needs a bundle's bytes any more."""
         held.has_data = False
         draft.row("data.forget", held.id)
-        self.waiting_bytes -= held.bundle.size_bytes
+        self.waiting_bytes -= held.size_bytes
 
     def _forget(self, held: Held, draft: Draft) -> None:
-        """A bundle has expired long ago: nothing of it stays."""
-        topic = str(held.bundle.channel)
-        if self.outboxes.retained.get(topic) is held:
-            del self.outboxes.retained[topic]
-            draft.row("retained.forget", topic)
-            self.use(held.id, -1, draft)
-        for session in self.outboxes.sessions.values() if held.uses else ():
-            if held.id in session.queue:
-                del session.queue[held.id]
-                draft.row("outbox.forget", session.client, held.id)
-                self.use(held.id, -1, draft)
+        """A bundle has expired long ago: nothing of it stays, nor of a message of which it is a part."""
+        for id in self.ids_of(held.id)[:1]:
+            self._leave_out(self.by_id[id], draft)
         if held.has_data:
             self.forget_data(held, draft)
+        if held.id in self.parts:
+            self.parts.forget(held.id)
+            draft.row("part.forget", held.id)
         draft.row("bundle.forget", held.id)
-        del self.by_id[held.id], self.ids[held.bundle.mark]
-        self._gone(held.bundle.mark)
+        del self.by_id[held.id], self.late[held.mark]
+        self._gone(held.mark)
+
+    def _leave_out(self, shown: Held, draft: Draft) -> None:
+        """A message waits for nobody any more."""
+        topic = str(shown.channel)
+        if self.outboxes.retained.get(topic) is shown:
+            del self.outboxes.retained[topic]
+            draft.row("retained.forget", topic)
+            self.use(shown.id, -1, draft)
+        for session in self.outboxes.sessions.values() if shown.uses else ():
+            if shown.id in session.queue:
+                del session.queue[shown.id]
+                draft.row("outbox.forget", session.client, shown.id)
+                self.use(shown.id, -1, draft)

@@ -19,7 +19,7 @@ from serai.core.errors import BadInput
 from serai.core.language import alternatives
 
 LONGEST_TOPIC: Final = 1024
-LARGEST_JSON: Final = 1 << 20  # what conditions look into; reading more would hold up everybody
+LARGEST_JSON: Final = 256 << 10  # what conditions look into: messages in parts are not read on their way
 _WHERE: Final = "$where/"
 _SHARE: Final = "$share/"
 

@@ -34,7 +34,6 @@ def make_network(name: str, folder: Path, now: datetime, days: int = 3650) -> No
     builder = _certificate(subject, subject, key, now, days)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     files = {
         CA: _pem(_signed(builder, key)), CA_KEY: _private_pem(key), NETWORK_KEY: secrets.token_hex(32) + "\n",
         NETWORK_NAME: name + "\n",
@@ -94,6 +93,7 @@ def _certificate(
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCKS_DIFFER)
         .not_valid_after(now + timedelta(days=days))

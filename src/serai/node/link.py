@@ -127,9 +127,9 @@ class Link:
 
     # -- bytes
 
-    def take(self, at: Instant) -> bytes:
-        """What is to be written."""
-        return self.session.take(at.mono_s)
+    def take(self, at: Instant, most: int = 1 << 62) -> bytes:
+        """What is to be written, so many bytes or a message more."""
+        return self.session.take(at.mono_s, most)
 
     def receive(self, data: bytes, at: Instant) -> list[Effects]:
         """What these bytes bring."""

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from serai.core.errors import BadInput
 from serai.node.bundle.eid import node_eid
 from serai.node.core import Node
+from serai.node.doors import cannot_listen
 from serai.node.link import Instant, Link, Neighbours, Self
 from serai.node.wire.beacon import Beacon
 from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word, joined
@@ -29,6 +30,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PUNISHMENT_S = 0.5, 60.0, 600.0
 _TICK_S: Final = 0.5
 _QUICK_S, _FAIR = 0.01, 9.0  # a list that takes longer costs its sender nine times as long in silence
 _LINGER_S: Final = 1.0
+_WORDS: Final = frozenset((Accept, Refuse, SendBundle, SendList, SendKnown, Ready))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Connection(asyncio.Protocol):
         self.links = links
         self.link = links.new_link(active)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.writable, self.pulling, self.said_why = True, False, False
+        self.writable, self.pulling, self.said_why, self.flushing = True, False, False, False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there: say the first word, if it is ours."""
@@ -116,10 +118,20 @@ class Connection(asyncio.Protocol):
         self.flush()
         self.links.pull(self)
 
+    def flush_soon(self) -> None:
+        """The same when all else that happens now is done: many words, one write."""
+        if not self.flushing:
+            self.flushing = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
     def flush(self) -> None:
         """Write what the session has to say, and close if it is over."""
-        data = self.link.take(self.links.instant())
-        if data and not self.transport.is_closing():
+        self.flushing = False
+        most = BUFFER_BYTES if self.link.closed is None else 1 << 62  # the last words are few
+        while (self.writable or self.link.closed) and not self.transport.is_closing():
+            data = self.link.take(self.links.instant(), most)
+            if not data:
+                break
             self.transport.write(data)
         if self.link.closed is not None:
             self.close(self.link.closed)
@@ -142,6 +154,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The socket takes more."""
         self.writable = True
+        self.flush()
         self.links.pull(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -167,7 +180,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         certificate = transport.get_extra_info("peercert") or {}
-        if certificate.get("serialNumber", "").lower() in self.links.revoked:
+        if int(certificate.get("serialNumber", "0"), 16) in self.links.revoked:
             self.close("its certificate is revoked")
             return
         self._react(lambda: self.link.tls_done(named_in(certificate), self.links.instant()))
@@ -221,7 +234,7 @@ class Links:
     ) -> None:
         self.me, self.node, self.data, self.perform, self.instant = me, node, data, perform, instant
         self.trust, self.contexts, self.settings = trust, contexts, settings or LinkSettings()
-        self.revoked = {serial.lower() for serial in revoked}
+        self.revoked = {int(serial, 16) for serial in revoked}  # some write zeros in front, some do not
         self.heard_time = heard_time
         self.neighbours = Neighbours(me.envelope.node)
         self.connections: set[Connection] = set()
@@ -239,7 +252,7 @@ class Links:
         try:
             server = await asyncio.get_running_loop().create_server(lambda: Connection(self, active=False), host, port)
         except OSError as error:
-            raise BadInput(f"TCPCL cannot listen on {host}:{port}: {error.strerror or error}") from None
+            raise cannot_listen("TCPCL", host, port, error) from None
         self._servers.append(server)
         found: int = server.sockets[0].getsockname()[1]
         return found
@@ -349,17 +362,21 @@ class Links:
 
     def say(self, word: Word) -> bool:
         """Do what a word says; False if it is not one for links."""
-        if not isinstance(word, Accept | Refuse | SendBundle | SendList | SendKnown | Ready):
+        if type(word) not in _WORDS:
             return False
-        link = self.neighbours.links.get(word.peer)
+        link = self.neighbours.links.get(word.peer)  # type: ignore[attr-defined]
         connection = self.of_link.get(link) if link else None
         if link is None or connection is None:
             return True
+        if type(word) is Ready:
+            self.pull(connection)
+            return True
         for effects in link.say(word, self.instant()):
             self.perform(effects)
-        connection.flush()
-        if isinstance(word, Ready):
-            self.pull(connection)
+        if link.session.unwritten < BUFFER_BYTES:
+            connection.flush_soon()
+        else:
+            connection.flush()
         return True
 
     def pull(self, connection: Connection) -> None:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,16 +20,21 @@ from serai.lab import parse_scenario
 from serai.log.folder import check_out, write_folder
 from serai.node import schema
 from serai.node.interests import read_interest, topic_matches
-from serai.node.settings import DEFAULT_PROTOCOL
+from serai.node.routing import LIVE
 from serai.node.store import ReadLog, read_log
 from serai.opportunistic.engine.setup import records
-from serai.opportunistic.engine.state import DROP, TRANSFER, Outcome
+from serai.opportunistic.engine.state import DROP, LISTING, TRANSFER, Outcome
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import Given
 from serai.opportunistic.world import Bundles, Published, Subscriptions, Wanted
 from serai.world.contacts import Contacts, in_order
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MARKS: Final = "marks"
+"""A table of recorded runs: what nodes know an event by, whoever tells of it, and however often."""
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _RELAYED, _BROKEN = schema.TRANSFERS.index("relayed"), schema.TRANSFERS.index("broken")
 
@@ -57,6 +62,7 @@ class Recording(NamedTuple):
     duration_s: float
     rate_bps: float
     silent: tuple[str, ...]  # nodes without a log
+    marks: tuple[int, ...]  # of the publications: the same on all nodes, whoever tells of them
 
 
 class Recorder:
@@ -168,7 +174,7 @@ class Recorder:
         for row in transfers[transfers.outcome == _RELAYED]:
             relays[row.bundle] += 1
         drops = self._drops(transfers)
-        lists = list(self._of(schema.LIST))
+        lists = self._lists()
         wasted = (transfers.outcome > _RELAYED) & (transfers.outcome <= _BROKEN)
         outcomes, reasons = Counter(transfers.outcome.tolist()), Counter(drops.reason.tolist())
         stored_byte_s, peak_bytes = self._stores()
@@ -182,12 +188,28 @@ class Recorder:
         return Outcome(
             delivery_bundle=np.array(bundle, np.int32), delivery_node=np.array(node, np.int32),
             delivery_s=np.array(time_s, np.float64), delivery_hops=np.array(hops, np.int32),
-            payload_bytes=int(transfers.bytes.sum()), control_bytes=sum(line.bytes for line in lists),
-            wasted_bytes=int(transfers.bytes[wasted].sum()), lists=sum(line.what for line in lists), contacts=contacts,
+            payload_bytes=int(transfers.bytes.sum()), control_bytes=int(lists.bytes.sum()),
+            wasted_bytes=int(transfers.bytes[wasted].sum()), lists=int((lists.outcome < _BROKEN).sum()),
+            contacts=contacts,
             transfers={name: outcomes[code] for code, name in enumerate(schema.TRANSFERS)},
             drops={name: reasons[code] for code, name in enumerate(schema.DROPS)},
             relays=relays, stored_byte_s=stored_byte_s, peak_bytes=peak_bytes, transfer_log=transfers, drop_log=drops,
+            list_log=lists,
         )  # fmt: skip
+
+    def _lists(self) -> Any:
+        """As their senders tell."""
+        rows = sorted(
+            (line.time_s - self.begin_s, line.began_s - self.begin_s, self.number[name], self.number[line.peer], line)
+            for name, lines in self.logs.items()
+            for line in lines
+            if line.kind == schema.LIST
+        )
+        made = records(len(rows), LISTING)
+        for row, (end_s, start_s, sender, receiver, line) in zip(made, rows, strict=True):
+            row.start_s, row.end_s, row.sender, row.receiver = start_s, end_s, sender, receiver
+            row.bytes, row.entries, row.outcome = line.bytes, line.mark, line.what
+        return made
 
     def _transfers(self) -> Any:
         """As their senders tell; of senders without a log, as receivers do, who know only when they had ended."""
@@ -286,7 +308,8 @@ def record(stores: Sequence[Path], begin_s: float | None = None, end_s: float | 
     rates = rows.bytes[took_s > 0] * 8 / took_s[took_s > 0]
     rate_bps = max(float(np.median(rates)), 1000.0) if len(rates) else 1e6
     silent = tuple(name for name in recorder.nodes if name not in logs)
-    return Recording(given, outcome, begin_s, end_s - begin_s, rate_bps, silent)
+    marks = tuple(birth[3] for birth in recorder.births)
+    return Recording(given, outcome, begin_s, end_s - begin_s, rate_bps, silent, marks)
 
 
 def _named(path: Path, found: ReadLog) -> tuple[str, list[Line]]:
@@ -317,8 +340,14 @@ def write_recorded(stores: Sequence[Path], out: Path) -> OpportunisticRun:
     )
     begin = (_EPOCH + timedelta(seconds=found.begin_s)).isoformat()
     said = {"origin": "field", "begin": begin, "nodes_without_log": list(map(_short, found.silent))}
-    write_folder(out, run.description() | said, run.tables)
+    write_folder(out, run.description() | said, {**run.tables, MARKS: _marks(found)})
     return run
+
+
+def _marks(found: Recording) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table({"event": pa.array(range(len(found.marks)), pa.int32()), "mark": pa.array(found.marks, pa.int64())})
 
 
 def _short(eid: str) -> str:
@@ -327,7 +356,7 @@ def _short(eid: str) -> str:
 
 def _scenario(found: Recording, logs: int) -> OpportunisticScenario:
     """What a simulation of the same contacts, publications and subscriptions has to know besides."""
-    chosen = DEFAULT_PROTOCOL
+    chosen = LIVE
     text = f"""
 title = "recorded by {logs} nodes"
 duration = "{max(math.ceil(found.duration_s), 1)} s"

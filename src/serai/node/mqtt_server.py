@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from serai.core.errors import BadInput, PeerError
+from serai.node.doors import cannot_listen
 from serai.node.mqtt.access import Access, allowed
 from serai.node.mqtt.clients import Clients
 from serai.node.mqtt.delivery import Close, Say
 from serai.node.mqtt.packets import V3, V5, Connack, Connect, Disconnect, Packet, Publish, Reader, encode
 from serai.node.mqtt.session import BAD_PASSWORD, NOT_AUTHORIZED, Refused, Session, connack_reason
-from serai.node.words import Effects, Queued, Word
+from serai.node.words import Effects, Queued, Word, joined
 
 _CONNECT_S: Final = 10.0  # from the connection to its CONNECT
 _BUFFER: Final = 64 << 10  # bytes that wait for a client, before it gets more
@@ -41,9 +42,10 @@ def server_tls(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 class Committed(NamedTuple):
-    """The effects of a client's packet are on disk."""
+    """The effects of so many packets of a client are on disk."""
 
     connection: int
+    packets: int
 
 
 class Connection(asyncio.Protocol):
@@ -58,6 +60,8 @@ class Connection(asyncio.Protocol):
         self._held = b""  # bytes that came while a password was checked
         self._checking: asyncio.Task[None] | None = None
         self._uncommitted = 0
+        self._out: list[bytes] = []
+        self._unwritten = 0  # bytes of it
         self.told_s = float("-inf")  # when it last heard what the node says of itself
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -74,29 +78,42 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come. The store has the effects of a packet before the core hears of the next."""
+        """Bytes have come. Messages that came together go to the store together; of whatever else a client says the
+        store has the effects before the core hears of what comes next."""
         if self._checking is not None:
             self._held += data
             return
+        published: list[Effects] = []
         try:
             for packet in self.reader.feed(data):
                 if self.session is None:
                     self._begin(packet)
-                elif not self.session.over:
-                    self._perform(self.session.receive(packet, self.server.now()))
+                elif type(packet) is Publish:
+                    if not self.session.over:
+                        published.append(self.session.receive(packet, self.server.now()))
+                else:
+                    self._perform(published)
+                    published = []
+                    if not self.session.over:
+                        self._perform([self.session.receive(packet, self.server.now())])
         except PeerError as error:
+            self._perform(published)
             self._failed(error)
+        else:
+            self._perform(published)
 
-    def _perform(self, effects: Effects) -> None:
-        self._uncommitted += 1
-        if self._uncommitted == _UNCOMMITTED:
+    def _perform(self, parts: list[Effects]) -> None:
+        if not parts:
+            return
+        self._uncommitted += len(parts)
+        if self._uncommitted >= _UNCOMMITTED:
             self.transport.pause_reading()
-        self.server.perform(effects.then(Committed(self.number)))
+        self.server.perform(joined(parts).then(Committed(self.number, len(parts))))
 
-    def committed(self) -> None:
+    def committed(self, packets: int) -> None:
         """Go on reading, and sending: a client is never asked to wait longer than the disk and its own socket need."""
-        self._uncommitted -= 1
-        if self._uncommitted == _UNCOMMITTED - 1 and self.writable:
+        waited, self._uncommitted = self._uncommitted >= _UNCOMMITTED, self._uncommitted - packets
+        if waited and self._uncommitted < _UNCOMMITTED and self.writable:
             self.transport.resume_reading()
         self.pump(only_more=True)
 
@@ -132,23 +149,38 @@ class Connection(asyncio.Protocol):
         session = Session(self.number, self.server.clients, connect, access)
         began = session.begin(self.server.now(), f"serai-{secrets.token_hex(8)}")
         self.session = session
-        self._perform(began)
+        self._perform([began])
 
     def _failed(self, error: PeerError) -> None:
         """A client's mistake: say why, if there are words for it, and close."""
         self.server.clients.counts["errors"] += 1
         if self.session is not None:
-            self._perform(self.session.end(self.server.now(), error.reason, str(error)))
+            self._perform([self.session.end(self.server.now(), error.reason, str(error))])
             return
         version = self.reader.version or V3
         if isinstance(error, Refused) or error.reason == 0x84:
             self.write(Connack(False, connack_reason(error.reason, version)))
-        self.transport.close()
+        self.close()
 
     def write(self, packet: Packet) -> None:
-        """Send a packet."""
-        if not self.transport.is_closing():
-            self.transport.write(encode(packet, self.reader.version or V3))
+        """Send a packet, together with all others that are said now."""
+        data = encode(packet, self.reader.version or V3)
+        if not self._out:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out.append(data)
+        self._unwritten += len(data)
+        if self._unwritten >= _BUFFER:
+            self._flush()
+
+    def _flush(self) -> None:
+        data, self._out, self._unwritten = b"".join(self._out), [], 0
+        if data and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def close(self) -> None:
+        """Close it when all that was said is sent."""
+        self._flush()
+        self.transport.close()
 
     def pump(self, *, only_more: bool = False) -> None:
         """Send what waits for the client, as far as its socket takes it."""
@@ -157,7 +189,7 @@ class Connection(asyncio.Protocol):
             return
         effects = session.outgoing.pump(self.server.now())
         if effects.rows or effects.words:
-            self._perform(effects)
+            self._perform([effects])
 
     def pause_writing(self) -> None:
         """The client does not read as fast as it is told: it is not listened to, nor told more, until it has."""
@@ -205,7 +237,7 @@ class MqttServer:
         try:
             server = await asyncio.get_running_loop().create_server(connection, host, port, ssl=tls)
         except OSError as error:
-            raise BadInput(f"MQTT cannot listen on {host}:{port}: {error.strerror or error}") from None
+            raise cannot_listen("MQTT", host, port, error) from None
         self._servers.append(server)
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick())
@@ -222,12 +254,12 @@ class MqttServer:
                 client = self.clients.by_name.get(name)
                 if client and client.session and (connection := self.connections.get(client.session.connection)):
                     connection.pump()
-            case Committed(number):
+            case Committed(number, packets):
                 if connection := self.connections.get(number):
-                    connection.committed()
+                    connection.committed(packets)
             case Close(number):
                 if connection := self.connections.get(number):
-                    connection.transport.close()
+                    connection.close()
             case _:
                 return False
         return True
@@ -272,7 +304,7 @@ class MqttServer:
         for connection in list(self.connections.values()):
             if connection.session is not None and connection.session.version == V5:
                 connection.write(Disconnect(0x8B))
-            connection.transport.close()
+            connection.close()
         for _ in range(20):
             if not self.connections:
                 break

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from serai.node.matching import TopicMatching
 from serai.node.words import Held, KnownSession, Queue, Row, Subscription
@@ -69,6 +70,13 @@ class Outboxes:
         """When the next session is over."""
         return min((session.expires_s for session in self.sessions.values()), default=math.inf)
 
+    def status(self) -> list[dict[str, Any]]:
+        """Each session in numbers."""
+        return [
+            {"client": one.client, "queued": len(one.queue), "subscriptions": len(one.subscriptions)}
+            for one in self.sessions.values()
+        ]
+
     def fan_out(self, held: Held, fitting: Iterable[Subscription], publisher: str) -> list[tuple[str, Queue]]:
         """Which sessions get a message once, and how; of those that share a subscription one, in turn."""
         asking: dict[str, list[Subscription]] = {}
@@ -88,9 +96,9 @@ class Outboxes:
 
     def retain(self, held: Held) -> list[Row]:
         """A retained message has come: the newest creation on its topic wins, and an empty one clears."""
-        topic = str(held.bundle.channel)
+        topic = str(held.channel)
         older = self.retained.get(topic)
-        if not held.retain or (older is not None and older.bundle.key > held.bundle.key):
+        if not held.retain or (older is not None and older.key > held.key):
             return []
         self.retained[topic] = held  # an empty one, too: else an older one that comes later would be shown
         return [("retained", (topic, held.id))]

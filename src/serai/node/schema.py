@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 
-TABLES: Final = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE bundle(
+_BUNDLE: Final = """(
     id INTEGER PRIMARY KEY,             -- place in the journal; never used again
-    mark INTEGER UNIQUE NOT NULL,       -- the same on all nodes: serai.node.words.mark_of
+    mark INTEGER NOT NULL,              -- the same on all nodes; the core knows it once, an index costs half a commit
     source TEXT, created_ms INTEGER, sequence INTEGER, offset INTEGER,
     channel TEXT, arrived_ms INTEGER, begins_ms INTEGER, lifetime_ms INTEGER, size INTEGER,
     hops INTEGER, copies INTEGER, qos INTEGER, retain INTEGER,
     pinned INTEGER,                     -- neighbours that still have to take it before it may be evicted
     held INTEGER                        -- whether it is carried for others
-);
+);"""
+
+TABLES: Final = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE bundle{_BUNDLE}
 CREATE TABLE data(id INTEGER PRIMARY KEY, bytes BLOB);
+CREATE TABLE part(id INTEGER PRIMARY KEY, first INTEGER, place INTEGER, parts INTEGER);
 CREATE TABLE interest(
     id INTEGER PRIMARY KEY, session TEXT, filter TEXT, interest TEXT, share TEXT, options INTEGER, identifier INTEGER,
     since_ms INTEGER, UNIQUE(session, filter)
@@ -48,6 +51,17 @@ CREATE TABLE log(
 );
 """
 
+CHANGES: Final = {
+    1: f"""
+        CREATE TABLE part(id INTEGER PRIMARY KEY, first INTEGER, place INTEGER, parts INTEGER);
+        CREATE TABLE fresh{_BUNDLE}
+        INSERT INTO fresh SELECT * FROM bundle;
+        DROP TABLE bundle;
+        ALTER TABLE fresh RENAME TO bundle;
+    """,
+}
+"""What makes a store of an older version one of the next."""
+
 STATEMENTS: Final = {
     "meta": "INSERT INTO meta VALUES(?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value",
     "bundle": "INSERT INTO bundle VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -56,6 +70,8 @@ STATEMENTS: Final = {
     "bundle.forget": "DELETE FROM bundle WHERE id = ?",
     "data": "INSERT INTO data VALUES(?, ?)",
     "data.forget": "DELETE FROM data WHERE id = ?",
+    "part": "INSERT INTO part VALUES(?, ?, ?, ?)",
+    "part.forget": "DELETE FROM part WHERE id = ?",
     "interest": "INSERT INTO interest VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
     "interest.options": "UPDATE interest SET options = ?, identifier = ? WHERE id = ?",
     "interest.forget": "DELETE FROM interest WHERE id = ?",
@@ -76,12 +92,23 @@ STATEMENTS: Final = {
     "log.forget": "DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?",
 }
 
+ROWS_AT_ONCE: Final = 16
+"""So many rows go into a table by one statement of MANY, where there are so many."""
+
+
+def _many(statement: str) -> str:
+    into, values = statement.split(" VALUES")
+    return f"{into} VALUES{', '.join([values] * ROWS_AT_ONCE)}"
+
+
+MANY: Final = {name: _many(STATEMENTS[name]) for name in ("bundle", "data", "log", "outbox", "inbound")}
+
 # What a row of the log tells. Times are those of the node, in seconds since 2000.
 CONTACT, TRANSFER, LIST, BORN, DELIVERED, STORED, DROPPED, SUBSCRIBED, UNSUBSCRIBED, STARTED = range(10)
 """
 CONTACT       peer; began_s: when it began; written when it is over
 TRANSFER      to `peer`; mark, bytes sent, began_s; what: its outcome, an index of TRANSFERS
-LIST          to `peer`; bytes, began_s; what: 1 if it arrived
+LIST          to `peer`; bytes sent, began_s; mark: entries in it; what: its outcome, an index of TRANSFERS
 BORN          mark, bytes; what: lifetime in ms; text: channel
 DELIVERED     mark; what: hops; peer: from whom ("" if it was already here)
 STORED        mark, bytes: the store holds it from now on; peer: from whom

@@ -6,14 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from serai.core.errors import BadInput
 from serai.node.words import mark_of, mark_of_node
-from serai.opportunistic.dpsp import Settings as DpspSettings
-from serai.opportunistic.rules import RouterSettings
+from serai.opportunistic.entries import DECISIONS, FAR, LONG_DELAY, Dpsp
+from serai.opportunistic.routing import Decisions
+from serai.opportunistic.rules import OLDEST, VECTOR, RouterRules
 
-DEFAULT_PROTOCOL = DpspSettings(priorities=("long-delay",), combine="order", order="oldest", announce="change")
-LIVE_PROTOCOLS = ("dpsp", "flooding", "direct")
-"""Those that a node can run: others count copies, which a cut may lose, or tell of likelihoods, which no list has."""
+RULES = RouterRules(
+    seen=VECTOR, lists=True, order=OLDEST, wanted_first=False, consume=False, skip_late=False, repeat_s=60.0,
+    header_bytes=32, entry_bytes=40, id_bytes=8, bloom_bits=10, announce=True, if_wanted=0.0, if_unknown=FAR,
+    own=Dpsp(known_filter=False, hop_filter=False, hop_tolerance=0, missing_is_far=False,
+             priorities=(LONG_DELAY, 0, 0, 0), vote=False, lifetime_s=86_400.0, renewal_s=77_760.0),
+)  # fmt: skip
+"""`serai.node.routing.LIVE` in the numbers that rules read: DPSP, the oldest first, news of interests told at once."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class NodeSettings:
     """What a core is set to."""
 
     name: str  # node id: dtn://NAME/
-    protocol: RouterSettings = DEFAULT_PROTOCOL
+    decisions: Decisions = DECISIONS
+    rules: RouterRules = RULES
     store_bytes: int = 1 << 30  # of what is carried
     waiting_bytes: int = 1 << 30  # of what is kept for own sessions alone
     store_bundles: int = 1_000_000
@@ -43,10 +48,3 @@ class NodeSettings:
     each_interest: bool = False  # every subscription is told of, even if there is another to the same
     mark_of_bundle: Callable[[str, int, int, int], int] = mark_of
     mark_of_node: Callable[[str], int] = mark_of_node
-
-    def __post_init__(self) -> None:
-        name = str(getattr(self.protocol, "name", ""))
-        if name not in LIVE_PROTOCOLS:
-            raise BadInput(f"protocol {name}: a live node runs one of: {', '.join(LIVE_PROTOCOLS)}")
-        if self.protocol.seen == "live":
-            raise BadInput('protocol.seen = "live": no real neighbour answers for nothing; one of: vector, bloom')

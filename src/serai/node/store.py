@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from serai.core.errors import BadInput, CannotRun
-from serai.node.schema import STATEMENTS, TABLES, VERSION
-from serai.node.words import Effects, Saved, Word
+from serai.node.schema import CHANGES, MANY, ROWS_AT_ONCE, STATEMENTS, TABLES, VERSION
+from serai.node.words import Effects, Row, Saved, Word
 
 Durability = Literal["power", "crash"]
 _APPLICATION = 0x73657261  # "sera", in the header of the file
@@ -36,7 +39,9 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: IO[bytes] | None, log_rows: int) -> None:
         self.path, self._connection, self._lock, self._log_rows = path, connection, lock, log_rows
         self._logged = 0
-        self._reading = threading.Lock()
+        self._writing = threading.Lock()
+        self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        """Of its own: whoever reads does not wait for the disk while something is written."""
 
     @classmethod
     def open(cls, path: Path, epoch: bytes, durability: Durability = "power", log_rows: int = 1_000_000) -> Store:
@@ -65,14 +70,23 @@ class Store:
         try:
             return Saved(
                 meta=dict(self._all("SELECT key, value FROM meta")),
-                bundle=self._all("SELECT * FROM bundle ORDER BY id"),
-                with_data=frozenset(id for (id,) in self._all("SELECT id FROM data")),
+                bundle=self._bundles(),
                 interest=self._all("SELECT * FROM interest ORDER BY id"),
                 entry=self._all("SELECT * FROM entry"),
                 session=self._all("SELECT * FROM session"),
                 outbox=self._all("SELECT * FROM outbox ORDER BY session, bundle"),
+                part=self._all("SELECT * FROM part ORDER BY id"),
                 retained=self._all("SELECT * FROM retained"),
             )
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise _damaged(self.path, str(error)) from None
+
+    def _bundles(self) -> Iterator[tuple[Any, ...]]:
+        """One after another: a million rows at once would take as much memory again as what is made of them."""
+        query = "SELECT *, EXISTS(SELECT 1 FROM data WHERE data.id = bundle.id) FROM bundle ORDER BY id"
+        try:
+            yield from self._reader.execute(query)
         except sqlite3.DatabaseError as error:
             self.close()
             raise _damaged(self.path, str(error)) from None
@@ -83,20 +97,19 @@ class Store:
 
     def data(self, id: int) -> bytes:
         """The bytes of a bundle; b"" if they are gone."""
-        with self._reading:
-            row = self._connection.execute("SELECT bytes FROM data WHERE id = ?", (id,)).fetchone()
-        return bytes(row[0]) if row else b""
+        row = self._reader.execute("SELECT bytes FROM data WHERE id = ?", (id,)).fetchone()
+        return row[0] if row else b""
 
     def commit(self, batch: Iterable[Effects]) -> None:
         """Write the rows of several effects in one transaction: all of them or none."""
         rows = [row for effects in batch for row in effects.rows]
         if not rows:
             return
-        with self._reading:
+        with self._writing:
             self.execute("BEGIN IMMEDIATE")
             try:
-                for name, values in rows:
-                    self.execute(STATEMENTS[name], values)
+                for statement, values in _statements(rows):
+                    self.execute(statement, values)
                 self._logged += sum(name == "log" for name, _ in rows)
                 if self._log_rows and self._logged > _PRUNE_EVERY:
                     self.execute(STATEMENTS["log.forget"], (self._log_rows,))
@@ -111,14 +124,19 @@ class Store:
         """Run one statement."""
         self._connection.execute(statement, values)
 
+    def free_bytes(self) -> int:
+        """What is left of the disk."""
+        return shutil.disk_usage(self.path.parent).free
+
     def close(self) -> None:
         """Leave the file to others."""
+        self._reader.close()
         self._connection.close()
         if self._lock is not None:
             self._lock.close()
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
-        with self._reading:
+        with self._writing:
             return self._connection.execute(query).fetchall()
 
 
@@ -142,7 +160,7 @@ class Writer:
         self._pending: dict[int, bytes] = {}
         self._waiting: deque[Effects] = deque()
         self._changed = threading.Condition()
-        self._stopping = False
+        self._stopping = self._idle = False
         self._thread = threading.Thread(target=self._run, name="serai-store", daemon=True)
         self._thread.start()
 
@@ -160,9 +178,10 @@ class Writer:
                 assert isinstance(id, int)
                 assert isinstance(data, bytes)
                 self._pending[id] = data
-        with self._changed:
-            self._waiting.append(effects)
-            self._changed.notify()
+        self._waiting.append(effects)
+        if self._idle:
+            with self._changed:
+                self._changed.notify()
 
     def data(self, id: int) -> bytes:
         """The bytes of a bundle, also of one that waits for its commit."""
@@ -178,10 +197,11 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._changed:
+                self._idle = True  # first, then look: whoever adds something afterwards sees it, and wakes us
                 while not self._waiting and not self._stopping:
                     self._changed.wait()
-                batch = tuple(self._waiting)
-                self._waiting.clear()
+                self._idle = False
+            batch = tuple(self._waiting.popleft() for _ in range(len(self._waiting)))
             if not batch:
                 return
             if not self._commit(batch):
@@ -221,6 +241,21 @@ class Writer:
                 self._say(word)
 
 
+def _statements(rows: Iterable[Row]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """What writes these rows: table by table, as none refers to another; in each in order, several at once."""
+    tables: dict[str, list[Row]] = {}
+    for row in rows:
+        tables.setdefault(row[0].partition(".")[0], []).append(row)
+    for table in tables.values():
+        for name, run in groupby(table, key=itemgetter(0)):
+            values = [row[1] for row in run]
+            at_once = len(values) - len(values) % ROWS_AT_ONCE if name in MANY else 0
+            for start in range(0, at_once, ROWS_AT_ONCE):
+                yield MANY[name], tuple(chain.from_iterable(values[start : start + ROWS_AT_ONCE]))
+            for one in values[at_once:]:
+                yield STATEMENTS[name], one
+
+
 def _create(path: Path, epoch: bytes) -> None:
     """Make an empty store: aside, and then rename it, so that there never is half a store."""
     aside = path.with_name(f"{path.name}.new")
@@ -238,17 +273,20 @@ def _create(path: Path, epoch: bytes) -> None:
     aside.rename(path)
 
 
-def _check(path: Path, connection: sqlite3.Connection) -> None:
+def _check(path: Path, connection: sqlite3.Connection) -> int:
+    """The version of a store; an error if it is none, or of a version that is not known yet."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != _APPLICATION:
         raise BadInput(f"{path}: a database, but not the store of a node")
     if version > VERSION:
         raise BadInput(f"{path}: a store of version {version}, this serai knows {VERSION}: use a newer one")
+    return int(version)
 
 
 def _prepare(path: Path, connection: sqlite3.Connection, durability: str) -> None:
-    _check(path, connection)
+    for version in range(_check(path, connection), VERSION):
+        connection.executescript(f"BEGIN; {CHANGES[version]} PRAGMA user_version = {version + 1}; COMMIT;")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import h11
 
-from serai.core.errors import BadInput
+from serai.node.doors import cannot_listen
 from serai.node.status import POLICY, Status, metrics, middle, page
 
 _CONNECTIONS: Final = 64
@@ -36,7 +36,7 @@ class WebServer:
         try:
             self._server = await asyncio.start_server(self._connected, host, port, limit=_LARGEST_HEAD)
         except OSError as error:
-            raise BadInput(f"the page cannot listen on {host}:{port}: {error.strerror or error}") from None
+            raise cannot_listen("the page", host, port, error) from None
         # Another site may name its own host and point it here, and its scripts would then read our answers.
         self._names = frozenset((host, "localhost", "127.0.0.1", "[::1]", f"[{host}]"))
         found: int = self._server.sockets[0].getsockname()[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -37,6 +38,7 @@ class Header(NamedTuple):
     qos: int = 0
     retain: bool = False
     has_payload: bool = True  # a retained message without one clears its topic
+    part: tuple[int, int, int] | None = None  # first sequence, part, parts: of a message in several bundles
 
     @property
     def key(self) -> tuple[int, str, int, int]:
@@ -65,8 +67,14 @@ Encode = Callable[[Header, Message], bytes]
 
 def mark_of(source: str, created_ms: int, sequence: int, offset: int = 0) -> int:
     """The name of a bundle on all nodes: the first 63 bits of the SHA-256 of [source, [created, sequence], offset]."""
-    text = cbor2.dumps([source, [created_ms, sequence], offset], canonical=True)
+    text = _source(source) + cbor2.dumps([created_ms, sequence]) + (cbor2.dumps(offset) if offset else b"\0")
     return int.from_bytes(hashlib.sha256(text).digest()[:8]) >> 1
+
+
+@lru_cache(1024)
+def _source(source: str) -> bytes:
+    """What the canonical CBOR of `[source, [created, sequence], offset]` begins with."""
+    return b"\x83" + cbor2.dumps(source)
 
 
 def mark_of_node(eid: str) -> int:
@@ -161,11 +169,10 @@ class KnownSession(NamedTuple):
 
 
 @dataclass(slots=True)
-class Held:
-    """A row of `bundle`, as the core remembers it."""
+class Held(Bundle):
+    """A bundle as the core remembers it, with its row of the table `bundle`: one object for the router and for it."""
 
-    id: int
-    bundle: Bundle
+    id: int  # of its row; 0: it has just come and has none yet
     qos: int
     retain: bool
     has_payload: bool
@@ -178,12 +185,13 @@ class Saved(NamedTuple):
     """The rows of a store at the start of a node, table by table; an empty one is a new node's."""
 
     meta: Mapping[str, Any] = {}
-    bundle: Sequence[tuple[Any, ...]] = ()
-    with_data: frozenset[int] = frozenset()  # ids of the rows of `data`
+    bundle: Iterable[tuple[Any, ...]] = ()
+    """To be read once; behind its columns each row has whether there is one of `data`."""
     interest: Sequence[tuple[Any, ...]] = ()
     entry: Sequence[tuple[Any, ...]] = ()
     session: Sequence[tuple[Any, ...]] = ()
     outbox: Sequence[tuple[Any, ...]] = ()
+    part: Sequence[tuple[Any, ...]] = ()
     retained: Sequence[tuple[Any, ...]] = ()
 
 
@@ -253,7 +261,7 @@ Word = object
 """Any of the above, and whatever a shell has added with `Effects.then`, such as a PUBACK."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen, which takes three times as long to make; nobody changes one
 class Effects:
     """Rows to commit in one transaction; then, and only then, words to say, in this order."""
 
@@ -281,4 +289,8 @@ def joined(effects: Iterable[Effects]) -> Effects:
     if len(parts) == 1:
         return parts[0]
     rows = tuple(chain.from_iterable(part.rows for part in parts))
-    return Effects(rows, tuple(chain.from_iterable(part.words for part in parts)))
+    words = tuple(chain.from_iterable(part.words for part in parts))
+    ready = [word for word in words if type(word) is Ready]
+    if len(ready) > 1:  # each once is enough, when all else is said
+        words = (*(word for word in words if type(word) is not Ready), *dict.fromkeys(ready))
+    return Effects(rows, words)

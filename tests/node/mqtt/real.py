@@ -34,8 +34,8 @@ class RealDisk:
         return next((data for found, data in waiting if found == id), None) or self.store.data(id)
 
     def load(self, bundle):
-        data, held = self.data(bundle), self.node.holdings.by_id.get(bundle)
-        return Delivery(message_of(data), held.bundle.expires_s) if data and held else None
+        held, message = self.node.holdings.by_id.get(bundle), self.node.message(bundle)
+        return Delivery(message, held.expires_s) if message and held else None
 
     def perform(self, effects):
         self.waiting.append(effects)

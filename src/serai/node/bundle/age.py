@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from serai.core.errors import PeerError
@@ -26,9 +27,12 @@ def age_ms(bundle: Bundle) -> int | None:
 def hop_count(bundle: Bundle) -> tuple[int, int]:
     """The limit and the number of hops so far."""
     block = bundle.block(HOP_COUNT)
-    if block is None:
-        return 255, 0
-    reader = Reader(block.data)
+    return (255, 0) if block is None else _hops(block.data)
+
+
+@lru_cache(256)
+def _hops(data: bytes) -> tuple[int, int]:
+    reader = Reader(data)
     if reader.array() != 2:
         raise PeerError("a hop count is a limit and a count")
     limit, count = reader.uint(), reader.uint()

@@ -6,18 +6,20 @@ bytes, unless their flags say otherwise (`obey_flags`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from fastcrc.crc16 import ibm_sdlc
 from fastcrc.crc32 import iscsi
 
 from serai.core.errors import PeerError
-from serai.node.bundle.cbor import Reader, encode
+from serai.node.bundle.cbor import ARRAY, Reader, encode, head, octets, uint
 from serai.node.bundle.eid import NONE, eid_value, read_eid
 
 VERSION: Final = 7
-PAYLOAD, PREVIOUS_NODE, BUNDLE_AGE, HOP_COUNT, INTEGRITY, MESSAGE = 1, 6, 7, 10, 11, 192
+PAYLOAD, PREVIOUS_NODE, BUNDLE_AGE, HOP_COUNT, INTEGRITY, CONFIDENTIALITY, MESSAGE = 1, 6, 7, 10, 11, 12, 192
 """Block types; 192 is ours, from the range for private use."""
 
 FRAGMENT, ADMINISTRATIVE, WHOLE = 1, 2, 4
@@ -26,9 +28,19 @@ FRAGMENT, ADMINISTRATIVE, WHOLE = 1, 2, 4
 DELETE_BUNDLE, DISCARD_BLOCK = 4, 16
 """Flags of a block that cannot be processed: the bundle has to go, or the block."""
 
+ASSIGNED_FLAGS: Final = 0x17
+"""All flags of a block that mean something (RFC 9171, 4.2.4)."""
+
 NO_CRC, CRC16, CRC32C = 0, 1, 2
 MAX_BLOCKS: Final = 64
 _CRC: Final[dict[int, tuple[int, Callable[[bytes], int]]]] = {CRC16: (2, ibm_sdlc), CRC32C: (4, iscsi)}
+
+
+_HEAD: Final = re.compile(
+    rb"([\x85\x86](?:[\x00-\x17]|\x18.|\x19..|\x1a....){4})([\x40-\x57]|\x58.|\x59..|\x5a....)", re.DOTALL
+)
+"""What a block begins with: its numbers, and how long its data are."""
+_BLANK: Final = octets(bytes(4))  # in place of a CRC
 
 
 class Primary(NamedTuple):
@@ -96,25 +108,37 @@ def encode_bundle(bundle: Bundle) -> bytes:
 def encode_primary(primary: Primary) -> bytes:
     """The bytes of a primary block: they are what an integrity block protects, too."""
     destination, source, created_ms, sequence, lifetime_ms, flags, report_to, offset, total, crc = primary
-    head = [VERSION, flags, crc, eid_value(destination), eid_value(source), eid_value(report_to)]
-    value: list[Any] = [*head, [created_ms, sequence], lifetime_ms]
+    parts = [_way(destination, source, report_to, flags, crc), uint(created_ms), uint(sequence), uint(lifetime_ms)]
     if flags & FRAGMENT:
-        value += [offset, total]
-    return _with_crc(value, crc)
+        parts += [uint(offset), uint(total)]
+    return _with_crc(b"".join(parts), crc)
+
+
+@lru_cache(1024)
+def _way(destination: str, source: str, report_to: str, flags: int, crc: int) -> bytes:
+    """What primary blocks of bundles of one source on one channel begin with, up to their timestamps."""
+    length = 8 + (2 if flags & FRAGMENT else 0) + (crc != NO_CRC)
+    eids = b"".join(encode(eid_value(eid)) for eid in (destination, source, report_to))
+    return head(ARRAY, length) + uint(VERSION) + uint(flags) + uint(crc) + eids + head(ARRAY, 2)
 
 
 def encode_block(block: Block) -> bytes:
     """The bytes of a block."""
-    return _with_crc([block.type, block.number, block.flags, block.crc, block.data], block.crc)
+    type, number, data, flags, crc = block
+    return _with_crc(_numbers(type, number, flags, crc) + octets(data), crc)
 
 
-def _with_crc(value: list[Any], crc: int) -> bytes:
+@lru_cache(256)
+def _numbers(type: int, number: int, flags: int, crc: int) -> bytes:
+    return head(ARRAY, 5 + (crc != NO_CRC)) + uint(type) + uint(number) + uint(flags) + uint(crc)
+
+
+def _with_crc(block: bytes, crc: int) -> bytes:
+    """A block whose last item, if it has a CRC, is its CRC: that of the block with zeros in its place."""
     if crc == NO_CRC:
-        return encode(value)
+        return block
     size, check = _CRC[crc]
-    value.append(bytes(size))
-    blank = encode(value)
-    return blank[:-size] + check(blank).to_bytes(size, "big")
+    return block + octets(check(block + octets(bytes(size))).to_bytes(size, "big"))
 
 
 def decode_bundle(data: bytes) -> Bundle:
@@ -136,7 +160,7 @@ def decode_in_place(data: bytes) -> tuple[Bundle, list[int]]:
         blocks.append(_read_block(reader))
         ends.append(reader.at)
     reader.done()
-    if not blocks or blocks[-1].type != PAYLOAD or any(block.type == PAYLOAD for block in blocks[:-1]):
+    if [block.type for block in blocks].count(PAYLOAD) != 1 or blocks[-1].type != PAYLOAD:
         raise PeerError("a bundle has one payload, and it comes last")
     if len({block.number for block in blocks}) < len(blocks) or blocks[-1].number != 1:
         raise PeerError("the payload is block 1, and no number stands twice")
@@ -160,6 +184,46 @@ def _read_primary(reader: Reader) -> Primary:
 
 
 def _read_block(reader: Reader) -> Block:
+    return _quick_block(reader) or _any_block(reader)
+
+
+def _quick_block(reader: Reader) -> Block | None:
+    """A block as nearly all are: short heads, and a CRC that is right or none. None: look closer."""
+    data, start = reader.data, reader.at
+    found = _HEAD.match(data, start)
+    if found is None:
+        return None
+    begins = found.end()
+    length, type, number, flags, crc = _read_head(found[1])
+    size = _read_length(found[2])
+    ends = begins + size
+    if number == 0 or ends > len(data):
+        return None
+    if crc == NO_CRC and length == 5:
+        reader.at = ends
+        return Block(type, number, data[begins:ends], flags, crc)
+    if crc != CRC32C or length != 6:
+        return None
+    at = ends + 5
+    if data[ends:at] != octets(iscsi(data[start:ends] + _BLANK).to_bytes(4)):
+        return None
+    reader.at = at
+    return Block(type, number, data[begins:ends], flags, crc)
+
+
+@lru_cache(1024)
+def _read_head(head: bytes) -> tuple[int, int, int, int, int]:
+    """Items, type, number, flags and CRC type of a block."""
+    reader = Reader(head + bytes(6))  # there is room for the items that are announced
+    return reader.array(), reader.uint(), reader.uint(), reader.uint(), reader.uint()
+
+
+@lru_cache(1024)
+def _read_length(head: bytes) -> int:
+    return Reader(head).head()[1] or 0
+
+
+def _any_block(reader: Reader) -> Block:
     start, length = reader.at, reader.array()
     type, number, flags, crc = reader.uint(), reader.uint(), reader.uint(), reader.uint()
     if length != 5 + (crc != NO_CRC) or number == 0:

@@ -62,8 +62,26 @@ def eid_value(eid: str) -> list[Any]:
 
 def read_eid(reader: Reader) -> str:
     """The EID that comes next."""
-    at = reader.at
+    data, at = reader.data, reader.at
+    if data[at : at + 2] == b"\x82\x01":  # the quick way, for most of them: they come again and again
+        first, length = data[at + 2 : at + 3], data[at + 3 : at + 4]
+        end = at + 4 + length[0] if first == b"\x78" and length else at + 3 + (first[0] & 31 if first else 0)
+        if end <= len(data) and (eid := _known_eid(data[at:end])) is not None:
+            reader.at = end
+            return eid
     return eid_of(reader.value(2), at)
+
+
+@lru_cache(1024)
+def _known_eid(data: bytes) -> str | None:
+    """The EID of the scheme dtn that these bytes are; None if they are none."""
+    reader = Reader(data)
+    try:
+        eid = eid_of(reader.value(2))
+        reader.done()
+    except PeerError:
+        return None
+    return eid
 
 
 def eid_of(value: Any, at: int = 0) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from serai.core.errors import PeerError
 from serai.node.bundle.age import HOP_LIMIT, age_ms, hop_count
-from serai.node.bundle.bpsec import sign, verify
+from serai.node.bundle.bpsec import covers_primary, sign, verify
 from serai.node.bundle.bpv7 import (
     BUNDLE_AGE,
     CRC32C,
@@ -20,6 +20,7 @@ from serai.node.bundle.bpv7 import (
     HOP_COUNT,
     INTEGRITY,
     MESSAGE,
+    NO_CRC,
     PAYLOAD,
     PREVIOUS_NODE,
     Block,
@@ -29,16 +30,23 @@ from serai.node.bundle.bpv7 import (
     decode_in_place,
     encode_block,
     encode_bundle,
+    encode_primary,
     obey_flags,
 )
-from serai.node.bundle.cbor import Reader, decode, encode
+from serai.node.bundle.cbor import Reader, decode, encode, uint
 from serai.node.bundle.eid import channel_eid, eid_value, node_name, topic_of
 from serai.node.words import Header, Message
 
 DPSP: Final = "dpsp"
+FRAGMENTS: Final = "$fragment/"
+"""Before the topic of a fragment, so that nobody who asks for the topic gets a piece for the whole."""
 CONTROL_LIFETIME_MS: Final = 60_000
 _PATH: Final = (PREVIOUS_NODE, BUNDLE_AGE, HOP_COUNT)
+_PLAIN: Final = Message("", b"")[3:]  # not retained, and without properties
 _KNOWN: Final = (PAYLOAD, *_PATH, INTEGRITY, MESSAGE)
+_SHORT: Final = 32
+"""Bytes of a block 192 that are read once: most messages say no more than their QoS."""
+
 _OWN_NUMBERS: Final = 1 << 16
 """From here on blocks are numbered that a node puts in front; no other may have such a number."""
 
@@ -69,8 +77,10 @@ class Envelope(NamedTuple):
             channel_eid(self.network, message.topic), header.source, header.created_ms, header.sequence,
             header.lifetime_ms,
         )  # fmt: skip
-        bundle = Bundle(primary, (Block(MESSAGE, 2, _about(message)), Block(PAYLOAD, 1, message.payload)))
-        return encode_bundle(self._signed(bundle, (0, 1, 2)))
+        about, payload = _about(message), Block(PAYLOAD, 1, message.payload)
+        if not self.key:
+            return b"".join((b"\x9f", encode_primary(primary), _about_block(about), encode_block(payload), b"\xff"))
+        return encode_bundle(self._signed(Bundle(primary, (Block(MESSAGE, 2, about), payload)), (0, 1, 2)))
 
     def control(self, peer: str, payload: bytes, now_ms: int, sequence: int) -> bytes:
         """A list or another word of DPSP to a neighbour, as it goes over the link."""
@@ -90,11 +100,14 @@ class Envelope(NamedTuple):
         if age is None and bundle.primary.created_ms == 0:
             raise Refused("a bundle with neither a time nor an age")
         kept = bundle.replaced((), _PATH)
+        _check_path(bundle)
         if any(block.number >= _OWN_NUMBERS for block in kept.blocks):
             raise Refused(f"a block numbered {_OWN_NUMBERS} or above")
         about = kept.block(MESSAGE)
         if self.key and not verify(kept, self.key, (0, 1, about.number) if about else (0, 1)):
             raise Refused("it was not made with the network's key")
+        if bundle.primary.crc == NO_CRC and not self.key and not covers_primary(kept):  # RFC 9171, 4.3.1
+            raise Refused("a primary block without a check")
         network, topic = node_name(bundle.primary.destination), topic_of(bundle.primary.destination)
         if topic is not None and network != self.network:
             raise Refused(f"it is for the network {network}")
@@ -102,10 +115,19 @@ class Envelope(NamedTuple):
         pieces = [data[ends[place] : ends[place + 1]] for place, block in enumerate(whole) if block.number in stays]
         stored = b"".join((data[: ends[0]], *pieces, b"\xff"))
         header = _header(kept, topic or "", age or 0, hops, len(stored))
+        if header.part is not None and header.part[0] + header.part[1] != header.sequence:
+            raise Refused("a part of a message that has not the number of its place")
         return Arrived(header, bundle.primary.destination, kept.payload, stored)
 
     def _signed(self, bundle: Bundle, targets: tuple[int, ...]) -> Bundle:
         return sign(bundle, self.key, self.node, targets) if self.key else bundle
+
+
+def _check_path(bundle: Bundle) -> None:
+    """None of the blocks that change on the way may stand twice (RFC 9171, 4.4)."""
+    found = [block.type for block in bundle.blocks if block.type in _PATH]
+    if len(set(found)) < len(found):
+        raise Refused("two previous nodes, ages or hop counts")
 
 
 def message_of(data: bytes) -> Message:
@@ -113,7 +135,7 @@ def message_of(data: bytes) -> Message:
     bundle = decode_bundle(data)
     block = bundle.block(MESSAGE)
     topic = topic_of(bundle.primary.destination) or ""
-    return _message(decode(block.data, items=5000) if block else {}, topic, bundle.payload)
+    return _said(block.data if block else b"\xa0", topic)._replace(payload=bundle.payload)
 
 
 def onward(data: bytes, sender: str, age: int, hops: int, limit: int = HOP_LIMIT) -> bytes:
@@ -141,15 +163,35 @@ def _hops_block(limit: int, hops: int) -> bytes:
 def _header(bundle: Bundle, topic: str, age: int, hops: int, size_bytes: int) -> Header:
     primary = bundle.primary
     block = bundle.block(MESSAGE)
-    about = _message(decode(block.data, items=5000) if block else {}, topic, bundle.payload)
+    about = _said(block.data if block else b"\xa0", topic)
+    if topic and primary.flags & FRAGMENT:
+        topic = f"{FRAGMENTS}{topic}"
     return Header(
         primary.source, primary.created_ms, primary.sequence, primary.offset if primary.flags & FRAGMENT else 0, topic,
-        primary.lifetime_ms, age, hops, size_bytes, about.qos, about.retain, bool(about.payload),
+        primary.lifetime_ms, age, hops, size_bytes, about.qos, about.retain, bool(bundle.payload), about.part,
     )  # fmt: skip
+
+
+def _said(data: bytes, topic: str) -> Message:
+    """What block 192 says, without the payload."""
+    return _short_said(data, topic) if len(data) <= _SHORT else _message(decode(data, items=5000), topic, b"")
+
+
+@lru_cache(1024)
+def _short_said(data: bytes, topic: str) -> Message:
+    return _message(decode(data, items=5000), topic, b"")
+
+
+@lru_cache(256)
+def _about_block(about: bytes) -> bytes:
+    """Block 192 as it goes: most messages say the same of themselves."""
+    return encode_block(Block(MESSAGE, 2, about))
 
 
 def _about(message: Message) -> bytes:
     """The data of block 192."""
+    if message[3:] == _PLAIN:
+        return b"\xa1\x01" + uint(message.qos)
     said: dict[int, Any] = {
         1: message.qos, 2: message.retain or None, 3: message.content_type, 4: message.response_topic,
         5: message.correlation, 6: [list(pair) for pair in message.properties] or None, 7: message.payload_format,

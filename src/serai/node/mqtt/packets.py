@@ -170,7 +170,8 @@ class Reader:
                 start, end = head
                 if end > len(buffer):
                     break
-                first, body, at = buffer[at], bytes(buffer[start:end]), end
+                with memoryview(buffer) as view:  # a slice would be a copy more
+                    first, body, at = buffer[at], bytes(view[start:end]), end
                 packet = decode(first, body, self.version)
                 if isinstance(packet, Connect):
                     self.version = packet.version

@@ -23,6 +23,8 @@ from serai.node.words import AllSeen, BloomSeen, JournalSeen, ListEntry, ListMes
 VERSION: Final = 1
 MAX_BYTES: Final = 4 << 20
 MAX_ENTRIES: Final = 20_000
+MAX_MARKS: Final = 250_000
+"""Of a journal in one list; a list with so many is followed by another, and nothing is offered before that has come."""
 MAX_INTEREST_BYTES: Final = 1024
 EPOCH_BYTES: Final = 8
 _MAX_NUMBER: Final = 1 << 62

@@ -26,6 +26,7 @@ _SEGMENT = struct.Struct(">BBQ")
 _ITEM = struct.Struct(">BHH")
 _ACK = struct.Struct(">BBQQ")
 _FIRST = struct.Struct(">BBQIBHHQQ")  # of a segment that begins a transfer, with the length of all of it
+_ONLY = struct.Struct(">BBQIQ")  # of one that is all of it
 
 KEEPALIVE_MESSAGE: Final = bytes([KEEPALIVE])
 
@@ -53,13 +54,13 @@ class SessInit(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A piece of a bundle."""
+    """What a piece of a bundle begins with; its bytes follow."""
 
     flags: int
     transfer: int
     total: int | None  # the length of the bundle, where the sender says so
     unknown_critical: bool  # an extension that we would have to know
-    data: bytes
+    size: int
 
 
 def contact_header(tls: bool) -> bytes:
@@ -78,13 +79,16 @@ def _item(item: Extension) -> bytes:
     return _ITEM.pack(CRITICAL if item.critical else 0, item.type, len(item.value)) + item.value
 
 
-def segment(transfer: int, data: bytes, total: int | None, last: bool) -> bytes:
-    """XFER_SEGMENT; the first of a transfer says how long all of it is."""
-    end = END if last else 0
-    if total is None:
-        return _SEGMENT.pack(XFER_SEGMENT, end, transfer) + len(data).to_bytes(8, "big") + data
-    head = _FIRST.pack(XFER_SEGMENT, START | end, transfer, 13, 0, TRANSFER_LENGTH, 8, total, len(data))
-    return head + data
+def segment(transfer: int, size: int, total: int | None, *, last: bool) -> bytes:
+    """What XFER_SEGMENT begins with, up to its data; `total`: the length of all, where this is the first of several."""
+    if total is not None:
+        return _FIRST.pack(XFER_SEGMENT, START, transfer, 13, 0, TRANSFER_LENGTH, 8, total, size)
+    return _SEGMENT.pack(XFER_SEGMENT, END if last else 0, transfer) + size.to_bytes(8, "big")
+
+
+def only_segment(transfer: int, size: int) -> bytes:
+    """The same where it is the first and the last: its own length says all (RFC 9174, 5.2.5.1)."""
+    return _ONLY.pack(XFER_SEGMENT, START | END, transfer, 0, size)
 
 
 def acknowledgement(transfer: int, length: int, flags: int) -> bytes:
@@ -127,16 +131,19 @@ class Cursor:
         """A number of so many bytes."""
         return int.from_bytes(self.take(width), "big")
 
-    def header(self) -> bool:
-        """A contact header; whether the other side can encrypt."""
+    def some(self, most: int) -> bytes:
+        """What there is, up to so many bytes."""
+        start, self.at = self.at, min(self.at + most, len(self.data))
+        return self.data[start : self.at]
+
+    def header(self) -> tuple[int, bool]:
+        """A contact header: the version, and whether the other side can encrypt."""
         for place, byte in enumerate(self.data[self.at : self.at + len(MAGIC)]):
             if byte != MAGIC[place]:
                 raise PeerError("TCPCL: this does not speak TCPCL")
         self.take(len(MAGIC))
         version, flags = self.take(2)
-        if version != VERSION:
-            raise PeerError(f"TCPCL: version {version}; we know {VERSION}")
-        return bool(flags & CAN_TLS)
+        return version, bool(flags & CAN_TLS)
 
     def init(self, max_items_bytes: int) -> SessInit:
         """The rest of SESS_INIT."""
@@ -151,7 +158,7 @@ class Cursor:
         return SessInit(keepalive_s, segment_mru, transfer_mru, node, self._items(max_items_bytes))
 
     def segment(self, max_data_bytes: int, max_items_bytes: int) -> Segment:
-        """The rest of XFER_SEGMENT."""
+        """The rest of XFER_SEGMENT, up to its data."""
         flags, transfer = self.uint(1), self.uint(8)
         total, unknown = None, False
         if flags & START:
@@ -163,7 +170,7 @@ class Cursor:
         size = self.uint(8)
         if size > max_data_bytes:
             raise PeerError(f"TCPCL: a segment of {size} bytes, at most {max_data_bytes}")
-        return Segment(flags, transfer, total, unknown, self.take(size))
+        return Segment(flags, transfer, total, unknown, size)
 
     def _items(self, max_bytes: int) -> tuple[Extension, ...]:
         size = self.uint(4)

@@ -1,4 +1,4 @@
-"""Real cores with real stores through a scenario's contacts, beside the simulation of the same: `serai emulate`.
+"""Emulation in memory: real cores with real stores, equal to the simulation to the last bit.
 
 The cores are joined in memory, by a clock that is only a number. Lists and bundles go from one to the other as the
 bytes of the wire; a link charges for them what the rules say (`list_bytes`, a bundle's size), and carries one at a
@@ -12,21 +12,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from serai.core.errors import BadInput
 from serai.core.order import key_in_slot
 from serai.core.streams import order_key
-from serai.log.folder import check_out
-from serai.log.run import write_run
 from serai.node.bundle.message import Envelope, onward
 from serai.node.core import Node
-from serai.node.log import record
+from serai.node.emulation.world import NETWORK, as_run, eid_of, number_of, recorded, rows_of_sources, store_name
+from serai.node.routing import routing
 from serai.node.settings import NodeSettings
 from serai.node.store import Store
 from serai.node.wire.lists import JournalKnown, decode_words, encode_known, encode_list
@@ -45,69 +43,8 @@ from serai.node.words import (
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.rules import instant_key, transfer_s
 from serai.opportunistic.sections import OpportunisticScenario
-from serai.opportunistic.simulation import Given, given_in, simulate_given, simulate_opportunistic
-from serai.opportunistic.world import Bundles, Subscriptions, Wanted
-from serai.world.contacts import Contacts, in_order
+from serai.opportunistic.simulation import Given
 from serai.world.grid import Floats
-
-_UNORDERED = ("after",)  # columns that tell of the order among nodes at one instant, which no node knows
-
-
-class Compared(NamedTuple):
-    """An emulation beside the simulation."""
-
-    emulated: OpportunisticRun
-    simulated: OpportunisticRun
-    differences: tuple[str, ...]  # the first of each table that differs
-
-
-def emulate(scenario: OpportunisticScenario, seed: int, out: Path) -> Compared:
-    """Emulate a scenario and simulate the same, into a new folder: stores of all nodes, and both runs."""
-    _check(scenario)
-    check_out(out)
-    given = in_milliseconds(given_in(simulate_opportunistic(scenario, seed)), scenario.duration_s)
-    out.mkdir(parents=True, exist_ok=True)
-    simulated = simulate_given(scenario, given, seed, full_log=True)
-    emulated = run_nodes(scenario, given, seed, out / "nodes")
-    write_run(simulated, out / "simulated")
-    write_run(emulated, out / "emulated")
-    return Compared(emulated, simulated, tuple(differences(emulated, simulated)))
-
-
-def _check(scenario: OpportunisticScenario) -> None:
-    if scenario.step_s or scenario.radio.single:
-        raise BadInput("step, radio.single: nodes act when things happen, on all links at once; leave both out")
-    NodeSettings("dtn://n/", protocol=scenario.protocol)  # refuses what no node can run
-
-
-def in_milliseconds(given: Given, duration_s: float) -> Given:
-    """The same with times in whole milliseconds, without what happens after the end; bundles as nodes order them."""
-    contacts = given.contacts
-    up_s, down_s = _rounded(contacts.up_s), np.minimum(_rounded(contacts.down_s), duration_s)
-    contacts = in_order(Contacts(contacts.a, contacts.b, up_s, down_s).at(up_s < down_s))
-    bundles, published = given.published.bundles, given.published
-    created_s = _rounded(bundles.created_s)
-    order = np.lexsort((np.arange(len(created_s)), bundles.source, created_s))
-    order = order[created_s[order] <= duration_s]
-    kept = Bundles(
-        bundles.source[order], bundles.channel[order], created_s[order], bundles.size_bytes[order],
-        _rounded(bundles.lifetime_s[order]),
-    )  # fmt: skip
-    published = published._replace(bundles=kept, values=published.values[order], targets=published.targets[order])
-    old = given.wanted.subscriptions
-    from_s, to_s = _rounded(np.maximum(old.from_s, 0.0)), _rounded(old.to_s)
-    to_s = np.where(to_s > duration_s, np.inf, to_s)
-    rows = np.lexsort((to_s, old.channel, old.node, from_s))
-    rows = rows[(from_s < to_s)[rows] & (from_s[rows] <= duration_s)]
-    wanted = given.wanted._replace(
-        subscriptions=Subscriptions(old.node[rows], old.channel[rows], from_s[rows], to_s[rows])
-    )
-    return given._replace(contacts=contacts, published=published, wanted=wanted)
-
-
-def _rounded(times_s: Floats) -> Floats:
-    rounded: Floats = np.round(times_s * 1000) / 1000
-    return rounded
 
 
 def run_nodes(scenario: OpportunisticScenario, given: Given, seed: int, folder: Path) -> OpportunisticRun:
@@ -117,19 +54,8 @@ def run_nodes(scenario: OpportunisticScenario, given: Given, seed: int, folder: 
         emulation.run()
     finally:
         emulation.close()
-    stores = [machine.path for machine in emulation.machines]
-    found = record(
-        stores, 0.0, scenario.duration_s, [machine.eid for machine in emulation.machines], given.published.channels
-    )
-    told = found.given
-    # who may publish and subscribe, and what is in a bundle, is the scenario's to say and no log's
-    published = given.published._replace(bundles=told.published.bundles)
-    wanted = Wanted(told.wanted.subscriptions, *given.wanted[1:])
-    whole = told._replace(names=given.names, published=published, wanted=wanted)
-    return OpportunisticRun(
-        scenario, scenario.protocol.name, seed, whole.world, found.outcome, given.names, published, wanted, True,
-        given.tracks,
-    )  # fmt: skip
+    found = recorded(scenario, given, [machine.path for machine in emulation.machines])
+    return as_run(scenario, given, seed, found)
 
 
 @dataclass
@@ -148,9 +74,9 @@ class Machine:
 
     def __init__(self, number: int, folder: Path, settings: dict[str, Any]) -> None:
         self.eid = eid_of(number)
-        self.path = folder / f"n{number:07d}.db"
+        self.path = folder / store_name(number)
         self.store = Store.open(self.path, number.to_bytes(8), "crash")
-        self.envelope = Envelope(self.eid, "emulation")
+        self.envelope = Envelope(self.eid, NETWORK)
         self.node = Node(
             NodeSettings(self.eid, **settings), self.store.saved(), self.envelope.encode, data=self.store.data
         )
@@ -176,18 +102,13 @@ class Emulation:
         self.given, self.rate_bps, self.end_s = given, float(scenario.radio.rate_bps), float(scenario.duration_s)
         self.key = order_key(seed)
         folder.mkdir(parents=True)
-        bundles = given.published.bundles
-        ordinal: dict[int, int] = {}
-        self.numbers: dict[tuple[str, int], int] = {}  # of bundles, by source and sequence
-        for row, source in enumerate(bundles.source.tolist()):
-            ordinal[source] = ordinal.get(source, 0) + 1
-            self.numbers[eid_of(source), ordinal[source]] = row
+        rows = rows_of_sources(given)
         common = {
-            "protocol": scenario.protocol, "store_bytes": scenario.nodes.store_bytes, "store_bundles": 1 << 60,
+            **routing(scenario.protocol), "store_bytes": scenario.nodes.store_bytes, "store_bundles": 1 << 60,
             "waiting_bytes": 1 << 60, "when_full": scenario.nodes.when_full, "keep_own": scenario.nodes.keep_own,
             "skew_s": 0.0, "window_transfers": 1, "key": self.key, "fixed_rate": True, "each_interest": True,
             "mark_of_node": number_of, "entries": 1 << 60, "entries_of_peer": 1 << 60,
-            "mark_of_bundle": lambda source, created_ms, sequence, offset: self.numbers[source, sequence],
+            "mark_of_bundle": lambda source, created_ms, sequence, offset: rows[number_of(source)][sequence - 1],
         }  # fmt: skip
         self.machines = [
             Machine(node, folder, common | {"carries": bool(carries)}) for node, carries in enumerate(given.carries)
@@ -343,44 +264,3 @@ class _Agenda:
         """All up to a time, once."""
         while self._rows and self._rows[0][0] <= now_s:
             yield self._rows.popleft()[1]
-
-
-def eid_of(number: int) -> str:
-    """The id of a node: ids are ordered as numbers are."""
-    return f"dtn://n{number:07d}/"
-
-
-def number_of(eid: str) -> int:
-    """The number of a node."""
-    return int(eid[7:-1])
-
-
-# -- comparing
-
-
-def differences(emulated: OpportunisticRun, simulated: OpportunisticRun) -> Iterator[str]:
-    """The first difference of each table, and of the counts."""
-    for name, table in simulated.tables.items():
-        columns = [column for column in table.column_names if column not in _UNORDERED]
-        here, there = (sorted(_rows(run.tables[name], columns), key=repr) for run in (emulated, simulated))
-        if here != there:
-            pairs = zip([*here, None], [*there, None], strict=False)
-            row, (ours, theirs) = next((row, pair) for row, pair in enumerate(pairs) if pair[0] != pair[1])
-            said = f"emulated {_said(columns, ours)}; simulated {_said(columns, theirs)}"
-            yield f"{name}, row {row} of {len(there)}: {said}"
-    for name, count in simulated.counts().items():
-        if emulated.counts()[name] != count:
-            yield f"{name}: emulated {emulated.counts()[name]}, simulated {count}"
-
-
-def _rows(table: Any, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    read: list[list[Any]] = [table[column].to_pylist() for column in columns]
-    return list(zip(*[[_plain(value) for value in column] for column in read], strict=True))
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _said(columns: Sequence[str], row: tuple[Any, ...] | None) -> str:
-    return "nothing" if row is None else ", ".join(f"{name} {value}" for name, value in zip(columns, row, strict=True))
