@@ -1,5 +1,6 @@
 """Parquet files as one table: columns that come and go, folders that are columns, and what is refused."""
 
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from serai.core.errors import BadInput
 from serai.matching.files import parquet_files, read_pieces
 from serai.matching.landing import Landing, nothing_new
+from serai.spark.stores import Folder
 
 
 def write(folder: Path, name: str, **columns: list) -> None:
@@ -52,21 +54,26 @@ def test_types_that_nothing_holds_are_refused_with_the_file(tmp_path: Path) -> N
         parquet_files(tmp_path)
 
 
+def started(inbox: Path, home: Path) -> Landing:
+    home.mkdir(exist_ok=True)
+    return Landing({"": inbox}, Folder(home))
+
+
 def test_each_content_lands_once_whatever_it_is_called(tmp_path: Path) -> None:
     inbox, home = tmp_path / "in", tmp_path / "home"
     (inbox / "deep").mkdir(parents=True)
     (inbox / "a.csv").write_text("one")
     (inbox / "deep" / "b.csv").write_text("one")
     (inbox / ".hidden.csv").write_text("two")
-    landing = Landing(inbox, home)
+    landing = started(inbox, home)
     assert (landing.land(), landing.land()) == (1, 0)
     (inbox / "a.csv").write_text("more")
-    assert Landing(inbox, home).land() == 1  # after a restart
-    assert Landing(inbox, home).land() == 0
-    names = sorted(Landing(inbox, home).of(copy).name for copy in (home / "landed").iterdir())
-    assert names == ["a.csv", "a.csv"]
-    (home / "landed.jsonl").write_text((home / "landed.jsonl").read_text()[:-10])  # cut short by a crash
-    assert Landing(inbox, home).land() == 1  # copied again, to the same name
+    assert started(inbox, home).land() == 1  # after a restart
+    assert started(inbox, home).land() == 0
+    landing = started(inbox, home)
+    assert [landing.of(copy).name for copy in landing.waiting()] == ["a.csv", "a.csv"]
+    shutil.rmtree(home / "ledger")  # as if a crash had come before what was copied was noted
+    assert started(inbox, home).land() == 2  # copied again, to the same names
     assert len(list((home / "landed").iterdir())) == 2
 
 
@@ -75,10 +82,10 @@ def test_a_stream_knows_without_spark_that_there_is_nothing_new(tmp_path: Path) 
     inbox.mkdir()
     (inbox / "a.csv").write_text("one")
     assert not nothing_new(inbox, home)  # never been there
-    landing = Landing(inbox, home)
+    landing = started(inbox, home)
     landing.land()
     assert not nothing_new(inbox, home)  # landed, and not done
-    landing.done(list(landing.folder.iterdir()))
+    landing.done(landing.waiting())
     assert nothing_new(inbox, home)
     (inbox / "b.csv").write_text("two")
     assert not nothing_new(inbox, home)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from serai.pipeline.tables import Tables
+from serai.spark.stores import Folder
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 NOW = BEGIN.timestamp() + 10 * 86_400
@@ -95,5 +96,5 @@ def answer_of(home: Path) -> list[Any]:
 
 
 def rows_of(home: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    found = Tables(home).read(table, list(columns))
+    found = Tables(Folder(home)).read(table, list(columns))
     return sorted(zip(*(found[name].to_pylist() for name in columns), strict=True), key=str)

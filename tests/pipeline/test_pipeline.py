@@ -8,25 +8,21 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
 
 from serai.core.errors import BadInput, CannotRun
+from serai.matching.landing import Landing
 from serai.pipeline.config import load_pipeline
-from serai.pipeline.numbers import Gap, Numbers, gaps
-from serai.pipeline.run import retry, run_once
+from serai.pipeline.replay import days_of
+from serai.pipeline.reports import status_of
+from serai.pipeline.run import Progress, match_again, retry, run, run_once
 from serai.pipeline.tables import Tables
 from serai.spark.places import alone_in
+from serai.spark.stores import Folder
 from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, answer_of, event, logs, make_field, put, rows_of
-from tests.programs import program
-from tests.spark.cluster import free_port, listens, until
+from tests.spark.cluster import until
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 
@@ -72,7 +68,7 @@ def test_every_format_repeats_gaps_and_bad_files(tmp_path: Path) -> None:
     assert (again.batches, again.events, again.repeated) == (2, 10, 3)
     assert {node.node: node.missing for node in again.nodes} == {"n1": 0, "n2": 0, "n3": 0}
     assert ("n2/1/3", 'temperature: "warm" is no double') in rows_of(tmp_path / "home", "rejects", "id", "reason")
-    assert "wind" in Tables(tmp_path / "home").known_columns().names
+    assert "wind" in Tables(Folder(tmp_path / "home")).known_columns().names
 
     (tmp_path / "subscriptions.csv").write_text(SUBSCRIPTIONS + "odd,temprature < 5\n")
     for number in range(2):
@@ -87,14 +83,48 @@ def test_quarantined_files_are_tried_again(tmp_path: Path, monkeypatch: pytest.M
     field = make_field(tmp_path)
     (tmp_path / "inbox" / "log.bin").write_text("node,epoch,seq,seen,temp\nn1,1,1,2026-11-01,3\n")
     assert len(once(field).quarantined) == 1
-    monkeypatch.setattr("serai.pipeline.batch.Batches._landed", _as_csv)  # a later version knows the format
+    monkeypatch.setattr(Landing, "of", _as_csv)  # a later version knows the format
     assert retry(load_pipeline(field)) == 1
     status = once(field)
     assert (status.events, status.quarantined) == (1, ())
 
 
+def test_a_new_subscription_over_old_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make_field(tmp_path)
+    for number in range(3):  # a batch each, events 0 to 71 h after BEGIN, that is on three days
+        put(tmp_path / "inbox", f"{number}.csv", [event(1, 24 * number + hour) for hour in range(24)])
+        once(field)
+    before = rows_of(tmp_path / "home", "pairs", "event", "subscription")
+    (tmp_path / "subscriptions.csv").write_text(SUBSCRIPTIONS + "warm,temperature > 6\n")
+    days = days_of("2026-11-01..02")
+    append = Tables.append
+
+    def crash(self, name, *rest):  # once, after the pairs
+        if name == "journal":
+            raise RuntimeError("the power went")
+        append(self, name, *rest)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Tables, "append", crash)
+        with pytest.raises(RuntimeError):
+            match_again(load_pipeline(field), days, now=lambda: NOW)
+    assert rows_of(tmp_path / "home", "pairs", "event", "subscription") == before
+    (tmp_path / "subscriptions.csv").write_text(SUBSCRIPTIONS)  # too late for what was planned
+    status = once(field)
+    # n1 makes its events a minute after the hour: the first 48 are of these two days.
+    warm = {(f"n1/1/{seq}", "warm") for seq in range(48) if event(1, seq)["temp"] > 6}
+    after = rows_of(tmp_path / "home", "pairs", "event", "subscription")
+    assert len(warm) > 3
+    assert set(after) - set(before) == warm
+    assert len(after) == len(set(after)) == status.pairs
+    assert sorted(outbox(tmp_path)) == sorted(f"{one}>{other}" for one, other in after)
+    match_again(load_pipeline(field), days, now=lambda: NOW)
+    assert len(rows_of(tmp_path / "home", "pairs", "event", "subscription")) == len(after)
+    assert status.files == 3
+
+
 def _as_csv(self, copy):
-    return replace(self.landings[0].of(copy), format="csv")
+    return next(iter(self.by_content.values()))._replace(format="csv")
 
 
 @pytest.mark.parametrize("seed", range(10 if THOROUGH else 1))
@@ -168,57 +198,75 @@ def test_killed_at_random_the_tables_are_those_of_an_undisturbed_run(tmp_path: P
 
 def test_a_crash_between_the_tables_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     field = make_field(tmp_path)
-    put(tmp_path / "inbox", "a.jsonl", [event(1, 1), event(2, 1)])
-    append = Tables.append
-    for crash in ("events", "pairs", "rejects", "journal"):
+    put(tmp_path / "inbox", "a.jsonl", [event(1, 1, noise=9.0), event(2, 1)])
+    add = Tables.add
+    for crash in ("plans", "events", "pairs", "journal"):
 
         def fail(self, name, *rest, crash=crash):
-            append(self, name, *rest) if name != crash else None
             if name == crash:
                 raise RuntimeError("the power went")
+            add(self, name, *rest)
 
-        monkeypatch.setattr(Tables, "append", fail)
+        monkeypatch.setattr(Tables, "add", fail)
         with pytest.raises(RuntimeError):
             once(field)
-        assert Tables(tmp_path / "home").read("pairs").num_rows == 0  # nothing is shown before the journal
-        (tmp_path / "subscriptions.csv").write_text("subscription,where\nother,temperature > -1\n")  # too late for it
-    monkeypatch.setattr(Tables, "append", append)
+        assert Tables(Folder(tmp_path / "home")).read("pairs").num_rows == 0  # nothing is shown before the journal
+        if crash != "plans":
+            (tmp_path / "subscriptions.csv").write_text("subscription,where\nother,temperature > -1\n")  # too late
+    monkeypatch.setattr(Tables, "add", add)
     status = once(field)
     assert (status.batches, status.events) == (1, 2)
     assert {name for name, _ in status.subscriptions} <= {"cold", "loud"}
     assert len(rows_of(tmp_path / "home", "events", "event")) == 2
 
 
-def test_a_receiver_that_fails_is_told_again_with_the_same_ids(tmp_path: Path) -> None:
-    got: list[str] = []
-    calls = []
+def test_a_runner_that_goes_on_takes_what_arrives_and_waits_for_its_store(
+    tmp_path: Path, spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under Structured Streaming, with two sources, while the store is away for a moment."""
+    config = CONFIG.replace(
+        '{kind = "folder", path = "inbox"}', '{kind = "folder", path = "inbox"}, {kind = "folder", path = "more"}'
+    )
+    field = make_field(tmp_path, config)
+    (tmp_path / "more").mkdir()
+    monkeypatch.setattr("serai.pipeline.run._AGAIN_S", 0.2)
+    monkeypatch.setattr("serai.pipeline.run._PAGE_S", 0.0)
+    away = threading.Event()
+    write = Folder.write
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            calls.append(1)
-            if len(calls) % 3 == 1:
-                self.send_error(500)
-                return
-            got.extend(each["message"] for each in told)
-            self.send_response(204)
-            self.end_headers()
+    def refuse(self, name, data):
+        if away.is_set():
+            raise OSError(5, "Input/output error", name)
+        write(self, name, data)
 
-        def log_message(self, *_):
-            pass
+    monkeypatch.setattr(Folder, "write", refuse)
+    said: list[str] = []
 
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    field = make_field(tmp_path, CONFIG.replace('"folder:outbox"', f'"folder:outbox", "{address}"'))
-    for number in range(3):
-        put(tmp_path / "inbox", f"{number}.csv", [event(2, seq) for seq in range(5 * number, 5 * number + 5)])
-        status = once(field)
-        assert status.receivers[1].batch == (number if len(calls) % 3 != 1 else number - 1)
-    once(field)
-    server.shutdown()
-    server.server_close()
-    assert sorted(got) == sorted(outbox(tmp_path))
+    class Says(Progress):
+        def on_trouble(self, words):
+            said.append(words)
+
+    def kept() -> int:
+        return status_of(load_pipeline(field), NOW).events
+
+    stop = threading.Event()
+    running = threading.Thread(target=run, args=(load_pipeline(field), spark, Says(), 0.1, stop))
+    running.start()
+    try:
+        put(tmp_path / "inbox", "a.csv", [event(1, 1, noise=9.0)])
+        put(tmp_path / "more", "a.csv", [event(2, 1), event(1, 1)])
+        until(lambda: kept() == 2, "what came is there")
+        away.set()
+        put(tmp_path / "more", "b.csv", [event(2, 2)])
+        until(lambda: bool(said), "the store is missed")
+        away.clear()
+        until(lambda: kept() == 3 and len(outbox(tmp_path)) == 3, "it goes on")
+    finally:
+        stop.set()
+        running.join()
+    assert rows_of(tmp_path / "home", "events", "event") == [("n1/1/1",), ("n2/1/1",), ("n2/1/2",)]
+    assert all("Input/output error" in words for words in said)
+    assert "n2" in (tmp_path / "home" / "report.html").read_text()
 
 
 def test_a_database_that_was_being_written_is_set_aside(tmp_path: Path) -> None:
@@ -238,49 +286,16 @@ def test_a_database_that_was_being_written_is_set_aside(tmp_path: Path) -> None:
     assert once(field).events == 2
 
 
-def test_subscribers_are_told_by_mqtt(tmp_path: Path) -> None:
-    port = free_port()
-    broker = subprocess.Popen([program("mosquitto"), "-p", str(port)], stderr=subprocess.DEVNULL)
-    got: list[tuple[str, str]] = []
-    client = Client(CallbackAPIVersion.VERSION2)
-    client.on_message = lambda client, data, message: got.append(
-        (message.topic, json.loads(message.payload)["message"])
-    )
-    try:
-        until(lambda: listens(port), "the broker listens")
-        client.connect("127.0.0.1", port)
-        told = threading.Event()
-        client.on_subscribe = lambda *_: told.set()
-        client.loop_start()
-        client.subscribe("field/#", qos=1)
-        assert told.wait(20)
-        field = make_field(
-            tmp_path, CONFIG.replace('"folder:outbox"', f'"folder:outbox", "mqtt://127.0.0.1:{port}/field"')
-        )
-        put(tmp_path / "inbox", "a.csv", [event(2, seq) for seq in range(4)])
-        status = once(field)
-        assert (status.receivers[1].batch, status.receivers[1].last_error) == (0, None)
-        until(lambda: len(got) >= len(outbox(tmp_path)), "all messages came")
-    finally:
-        client.loop_stop()
-        broker.kill()
-        broker.wait()
-    assert sorted(message for _, message in got) == sorted(outbox(tmp_path))
-    assert {topic for topic, _ in got} <= {"field/cold", "field/loud"}
-    put(tmp_path / "inbox", "b.csv", [event(2, 9)])
-    assert once(field).receivers[1].last_error is not None  # the broker is gone: it is told later
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (("home = ", "hom = "), ["hom: unknown key; did you mean", "home: missing"]),
-        (('kind = "folder"', 'kind = "ftp"'), ["source: only folders so far"]),
+        (('kind = "folder"', 'kind = "ftp"'), ["source: write {kind ="]),
         (('"folder:outbox"', '"outbox"'), ["deliver:"]),
         (('"5 d"', '"5 parsecs"'), ["alerts:"]),
         (('["node", "epoch", "seq"]', '["node"]*2'), ["field.toml"]),
         (("spark = false", 'spark = "yes"'), ["spark: write spark ="]),
-        (('"home"', '"s3://bucket/field"'), ["only folders of this machine"]),
+        (('"home"', '"hdfs://name/field"'), ["hdfs://name/field: neither a folder nor one of: s3://"]),
     ],
 )
 def test_a_bad_file_is_refused_with_all_that_is_wrong(
@@ -309,27 +324,6 @@ def test_ids_without_numbers(tmp_path: Path) -> None:
     assert (status.events, status.repeated, status.nodes) == (4, 2, ())
 
 
-def test_bitmaps_know_repeats_and_gaps(tmp_path: Path) -> None:
-    draw = random.Random(3)
-    numbers, plain = Numbers(tmp_path), set()
-    for batch in range(20):
-        more: dict = {}
-        seq = np.array([draw.randint(0, 60) for _ in range(draw.randint(0, 12))], np.int64)
-        fresh = numbers.fresh(("n", ""), seq, more)
-        expected = [
-            value not in plain and value not in seq[:place].tolist() for place, value in enumerate(seq.tolist())
-        ]
-        assert fresh.tolist() == expected
-        plain |= set(seq.tolist())
-        numbers.write(batch, more)
-        numbers.add(more)
-    kept = Numbers.before(tmp_path, 20).came["n", ""]
-    assert set(kept) == plain
-    absent = [number for number in range(min(1, min(plain)), max(plain) + 1) if number not in plain]
-    assert [number for gap in gaps(kept) for number in range(gap.first, gap.last + 1)] == absent
-    assert list(gaps(type(kept)([1, 2, 5, 9]))) == [Gap(3, 4), Gap(6, 8)]
-
-
 def test_on_spark_the_tables_are_the_same(spark, tmp_path: Path) -> None:
     files = logs(random.Random(2), 5)
     answers = []
@@ -344,4 +338,3 @@ def test_on_spark_the_tables_are_the_same(spark, tmp_path: Path) -> None:
         )
     assert answers[0] == answers[1]
     assert len(answers[0][1]) > 5
-    assert pq.read_table(next((tmp_path / "here" / "home" / "subscriptions").iterdir())).num_rows == 2

@@ -8,6 +8,7 @@ import pytest
 
 from serai.cli import execute
 from serai.pipeline.tables import Tables
+from serai.spark.stores import Folder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text()
 
@@ -35,7 +36,7 @@ def test_the_tutorial_does_what_it_says(
     assert "ridge" in (tmp_path / "pipeline" / "home" / "report.html").read_text()
     assert execute(["pipeline", "retry", "pipeline/field.toml"]) == 0
     assert "1 file will be read again" in capsys.readouterr().out
-    events = Tables(tmp_path / "pipeline" / "home").read("events", ["event"])
+    events = Tables(Folder(tmp_path / "pipeline" / "home")).read("events", ["event"])
     assert len(set(events["event"].to_pylist())) == len(events) == 23
 
 

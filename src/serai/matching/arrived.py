@@ -37,8 +37,8 @@ def read_arrived(
     quarantined = 0
     since = min((copy.stat().st_mtime for copy in copies if copy.exists()), default=None)
     known_kinds: Mapping[str, Kind] | None = None
-    for copy in sorted(copies, key=lambda copy: landing.of(copy).name):
-        landed = landing.of(copy)
+    for copy in sorted(copies, key=lambda copy: landing.of(copy.name).name):
+        landed = landing.of(copy.name)
         try:
             if landed.format in ("csv", "json"):
                 known_kinds = known_kinds or kinds()
@@ -50,7 +50,7 @@ def read_arrived(
             columns = _with_columns(columns, path, given)
             paths[path] = given
         except BadInput as error:
-            landing.set_aside(copy)
+            landing.set_aside(copy.name)
             quarantined += 1
             reason = str(error).replace(f"{copy}: ", "")
             rejects.append({"table": "files", "id": landed.name, "reason": reason, "row": landed.sha256})

@@ -266,18 +266,6 @@ def write_pairs(
     return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
 
 
-def write_pairs_here(
-    matcher: Matcher, files: ParquetFiles, answer: Path, *, without: Mapping[Piece, Rows], by_subscription: bool = False
-) -> Tally:
-    """The same in this process, without Spark."""
-    tasks = files.tasks(1)
-    schema = matcher.schema(files.schema.field("event").type)
-    write = _writing_task(matcher, files.schema, tasks, schema, answer.absolute(), without, by_subscription)
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(tasks)))})
-    rows = [row for batch in write(iter([numbers])) for row in batch.to_pylist()]
-    return Tally(*(sum(row[name] for row in rows) for name in _TALLIES.names))
-
-
 def _writing_task(
     matcher: Matcher,
     files: pa.Schema,

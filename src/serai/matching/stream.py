@@ -39,13 +39,14 @@ from serai.matching.arrived import Arrived, read_arrived
 from serai.matching.boxes import Axis, boxes_of, kind_of, place_events
 from serai.matching.files import ParquetFiles, Piece, Rows, parquet_files, read_pieces
 from serai.matching.job import kinds_taken_for_granted, read_subscriptions, write_pairs
-from serai.matching.landing import Landing
+from serai.matching.landing import LANDED, Landing
 from serai.matching.match import warm_up
 from serai.matching.seen import SeenIds, as_ids
 from serai.matching.subscriptions import readings_of, rejected_rows
 from serai.matching.worker import Matcher
 from serai.spark.failures import plainly
 from serai.spark.places import alone_in, local_path
+from serai.spark.stores import Folder
 from serai.spark.workers import cores_of
 
 FILES_PER_BATCH = 100
@@ -107,12 +108,13 @@ def match_stream(
     place.mkdir(parents=True, exist_ok=True)
     with ExitStack() as until_begun:
         until_begun.enter_context(alone_in(place))
-        landing = None if inbox is None else Landing(inbox, place)
+        (place / LANDED).mkdir(exist_ok=True)
+        landing = None if inbox is None else Landing({"": inbox}, Folder(place))
         matching = _Batches(place, asked, time, lateness_s, landing, on_batch)
         if landing is not None:
             landing.land()
-            _check_columns([*matching.columns.names, *_columns_of(landing)], time)
-        source = events if isinstance(events, DataFrame) else _landed(spark, place / "landed", files_per_batch)
+            _check_columns([*matching.columns.names, *_columns_of(place / LANDED)], time)
+        source = events if isinstance(events, DataFrame) else _landed(spark, place / LANDED, files_per_batch)
         writer = source.writeStream.foreachBatch(matching.match_batch)
         writer = writer.option("checkpointLocation", str(place / "checkpoint")).queryName(f"serai stream {place.name}")
         query = (
@@ -155,9 +157,9 @@ def _check_columns(columns: list[str], time: str | None) -> None:
         raise BadInput(f'the events have no column "{time}"; {did_you_mean(time, columns)}')
 
 
-def _columns_of(landing: Landing) -> list[str]:
+def _columns_of(landed: Path) -> list[str]:
     """The columns of the first file that waits, if it says what they are."""
-    for copy in sorted(landing.folder.glob("*.parquet")):
+    for copy in sorted(landed.glob("*.parquet")):
         try:
             return list(pq.read_schema(copy).names)
         except (pa.ArrowInvalid, OSError):
@@ -254,7 +256,7 @@ class _Batches:
         (aside / "pairs").rename(done)  # from here on the batch is done
         shutil.rmtree(aside)
         if self.landing is not None:
-            self.landing.done(arrived.copies)
+            self.landing.done(copy.name for copy in arrived.copies)
         assert self.seen is not None
         self.seen.add(new.ids, np.inf if new.latest is None else new.latest)
         self.latest = max(self.latest, -np.inf if new.latest is None else new.latest)
@@ -269,7 +271,7 @@ class _Batches:
             files = parquet_files(aside / "events")
             assert files is not None
             return Arrived(files, [], [], 0, None)
-        copies = [self.landing.folder / Path(row.path).name for row in batch.collect()]
+        copies = [self.out / LANDED / Path(row.path).name for row in batch.collect()]
 
         def kinds() -> dict[str, Kind]:
             asked = read_subscriptions(batch.sparkSession, self.subscriptions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,10 +36,13 @@ def read_texts(
     path: Path, form: str, kinds: Mapping[str, Kind], ids: Sequence[str] = ("event",)
 ) -> tuple[pa.Table, list[Rejected]]:
     """The rows of a file that have `ids` and values of these kinds; other attributes are texts; and the other rows."""
-    try:
-        rows, broken = (_csv_rows if form == "csv" else _json_rows)(path)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path}: not a file of texts ({error})") from error
+    rows: list[dict[str, str | None]] = []
+    broken: list[str] = []
+    for found in rows_of(path, form):
+        if isinstance(found, dict):
+            rows.append({name: _as_text(value) for name, value in found.items()})
+        else:
+            broken.append(found)
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in ids:
         if rows and name not in names:
@@ -59,33 +62,39 @@ def read_texts(
     return pa.Table.from_pylist(good, schema), rejected
 
 
-def _csv_rows(path: Path) -> tuple[list[dict[str, str | None]], list[str]]:
-    rows, broken = [], []
+def rows_of(path: Path, form: str, *, typed: bool = False) -> Iterator[dict[str, Any] | str]:
+    """The rows of a file of texts, in order; a line that is no row as it is.
+
+    Of JSON a row has what stands there: numbers as they are written, or `typed` as numbers.
+    """
+    try:
+        yield from _csv_rows(path) if form == "csv" else _json_rows(path, typed)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path}: not a file of texts ({error})") from error
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, Any] | str]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file, strict=True)
         header = next(lines, [])
         for values in lines:
             if len(values) == len(header):
-                rows.append({name: value or None for name, value in zip(header, values, strict=True)})
+                yield {name: value or None for name, value in zip(header, values, strict=True)}
             elif values:
-                broken.append(",".join(values))
-    return rows, broken
+                yield ",".join(values)
 
 
-def _json_rows(path: Path) -> tuple[list[dict[str, str | None]], list[str]]:
-    rows, broken = [], []
-    for line in path.read_text(encoding="utf-8-sig").splitlines():
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
-        except ValueError:
-            row = None
-        if isinstance(row, dict):
-            rows.append({name: _as_text(value) for name, value in row.items()})
-        else:
-            broken.append(line)
-    return rows, broken
+def _json_rows(path: Path, typed: bool) -> Iterator[dict[str, Any] | str]:
+    as_written: dict[str, Any] = {} if typed else {"parse_int": str, "parse_float": str, "parse_constant": str}
+    with path.open(encoding="utf-8-sig") as file:
+        for line in file:
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line, **as_written)
+            except ValueError:
+                row = None
+            yield row if isinstance(row, dict) else line.rstrip("\r\n")
 
 
 def _as_text(value: Any) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from serai.core.jit import kernel
 from serai.matching.boxes import Asked, place_events, shared_out
 from serai.matching.files import Piece, Rows, read_pieces
 from serai.matching.index import BoxIndex, build_index, find_pairs
@@ -85,18 +86,18 @@ class Matcher:
             yield from self._counts(tables, tally)
             return
         for table in tables:
-            for row, box in self._pairs(table, tally):
+            for row, box in self.pairs(table, tally):
                 yield self._as_table(table, row, box)
 
     def _counts(self, tables: Iterable[pa.Table], tally: Tally) -> Iterator[pa.Table]:
         counts = np.zeros(len(self.asked.ids), np.int64)
         for table in tables:
-            for _, box in self._pairs(table, tally):
+            for _, box in self.pairs(table, tally):
                 counts += np.bincount(box, minlength=len(counts))
         some = np.flatnonzero(counts)
         yield pa.table({"subscription": self.asked.ids.take(pa.array(some)), "events": counts[some]})
 
-    def _pairs(self, table: pa.Table, tally: Tally) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def pairs(self, table: pa.Table, tally: Tally) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """Rows of events, and the numbers of subscriptions that want them; in mode "any" only rows."""
         tally.events += len(table)
         nameless = table["event"].null_count
@@ -133,6 +134,22 @@ class Matcher:
         starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(codes) else np.empty(0, np.int64)
         rank = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
         return table.filter(pa.array(rank < self.most))
+
+
+@kernel
+def order_by_number(numbers: NDArray[np.int32], beyond: int) -> NDArray[np.int32]:
+    """The places of numbers from 0 on, those of the least number first: a counting sort, stable."""
+    end = np.zeros(beyond + 1, np.int64)
+    for number in numbers:
+        end[number + 1] += 1
+    for number in range(beyond):
+        end[number + 1] += end[number]
+    order = np.empty(len(numbers), np.int32)
+    for place in range(len(numbers)):
+        number = numbers[place]
+        order[end[number]] = place
+        end[number] += 1
+    return order
 
 
 def _take(column: pa.Array | pa.ChunkedArray, places: NDArray[np.int32]) -> pa.Array:

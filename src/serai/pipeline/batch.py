@@ -1,52 +1,48 @@
 """One batch: landed files to rows, to new rows, to pairs, to the tables; done again after a crash it gives the same.
 
-plans/N.json    the files, the subscriptions and the time of batch N, fixed before it begins
-state/N.parquet the sequence numbers that have come, of those nodes that N has changed
-work/N/         what is made on the way
+What a batch is made of, its files, subscriptions and time, is fixed in the table `plans` before it begins. Workers read
+files into pieces (`serai.pipeline.work`), here is decided which rows are new, workers keep those, and here they are
+named to the tables, the journal last.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyroaring import BitMap64
 
 from serai.core.conditions import Kind, kinds_by_use
-from serai.core.errors import BadInput, CannotRun
 from serai.matching.boxes import boxes_of, kind_of
-from serai.matching.files import ParquetFiles, Piece, Rows, read_pieces, these_files
 from serai.matching.landing import Landing
+from serai.matching.match import warm_up
 from serai.matching.subscriptions import readings_of, rejected_rows
 from serai.matching.worker import Matcher
+from serai.pipeline.again import Rematching, write_pieces
+from serai.pipeline.asked import read_subscriptions
 from serai.pipeline.config import Pipeline
-from serai.pipeline.numbers import Key, Numbers
-from serai.pipeline.readers import OWN, read_log
+from serai.pipeline.hands import Hands
+from serai.pipeline.numbers import Ids, Numbers
+from serai.pipeline.parts import parts_of, write_part
+from serai.pipeline.readers import How
+from serai.pipeline.recorded import RECORDED
+from serai.pipeline.summary import Summary, added_up
 from serai.pipeline.tables import SCHEMAS, Tables
+from serai.pipeline.work import Copy, Keeping, Reading, as_ipc, read_ipc, rejects_table, with_columns, work_of
 
-FILES_PER_BATCH = 1000
-_TIME = pa.timestamp("us", "UTC")
-
-
-class Hands(Protocol):
-    """Who does the work: this process, or workers of Spark."""
-
-    def each(self, work: Callable[[int], dict[str, Any]], count: int) -> list[dict[str, Any]]:
-        """The answers of `work` to the numbers 0 .. count-1."""
-
-    def pairs(self, matcher: Matcher, files: ParquetFiles, answer: Path, without: Mapping[Piece, Rows]) -> None:
-        """Write the pairs of the events in the files but for rows `without`."""
+_FILES: Final = 10_000  # of a batch
+_BYTES: Final = 1 << 30
+_FILES_OF_TASK: Final = 1000
+_BYTES_OF_TASK: Final = 1 << 26
+_OWN: Final = ("event", "arrived", "batch", "day")
+"""Columns of events that nobody can ask for."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,7 @@ class Plan:
     copies: list[str]
     subscriptions: str
     now: float
+    days: tuple[float, float] | None = None  # match these anew, from and to; there are no files then
 
 
 @dataclass(frozen=True)
@@ -73,101 +70,110 @@ class Done:
     pairs: int
 
 
-@dataclass
 class Batches:
     """Makes batches of what has landed, one after the other."""
 
-    config: Pipeline
-    landings: list[Landing]
-    tables: Tables
-    hands: Hands
-    numbers: Numbers | None = None
+    def __init__(self, config: Pipeline, landing: Landing, tables: Tables, hands: Hands) -> None:
+        self.config, self.landing, self.tables, self.hands = config, landing, tables, hands
+        self.store = tables.store
+        self.days: tuple[float, float] | None = None  # to be matched anew, when all files are done
+        self._numbers: Numbers | None = None
+        self._ids: dict[str, Ids] = {}
+        self._matcher: tuple[Any, Matcher | None, list[dict[str, Any]]] | None = None
+        self._cleared = False
 
     def run_pending(self, now: Callable[[], float]) -> Iterator[Done]:
         """Make batches until nothing is left; one that was begun before a crash is made first, as it was planned."""
         self._clear_left_overs()
         while (plan := self._plan(now)) is not None:
-            yield self._make(plan)
+            yield self._make(plan) if plan.days is None else self._match_again(plan)
 
     # --- Plans
 
     def _plan(self, now: Callable[[], float]) -> Plan | None:
         last = self.tables.last_batch()
         batch = 0 if last is None else last + 1
-        path = self._place_of_plan(batch)
-        if path.exists():
-            return Plan(**json.loads(path.read_text(encoding="utf-8")))
-        waiting = self._waiting()
-        if not waiting:
+        if (known := self.tables.plan(batch)) is not None:
+            return Plan(**json.loads(known))
+        copies = self._first_of(self.landing.waiting())
+        if not copies and self.days is None:
             return None
-        copies = [str(copy) for _, copy in waiting[:FILES_PER_BATCH]]
-        plan = Plan(batch, copies, str(self._fixed_subscriptions()), now())
-        _write_once(path, json.dumps(asdict(plan), indent=1))
-        return plan
+        days = None if copies else self.days
+        plan = Plan(batch, copies, self._fixed_subscriptions(), now(), days)
+        table = pa.Table.from_pylist([{"batch": batch, "plan": json.dumps(asdict(plan))}], SCHEMAS["plans"])
+        self.tables.append("plans", batch, table, uuid4().hex)  # of two runners the second fails
+        self.days = self.days if copies else None
+        known = self.tables.plan(batch)
+        assert known is not None
+        return Plan(**json.loads(known))
 
-    def _fixed_subscriptions(self) -> Path:
+    def _first_of(self, waiting: Sequence[str]) -> list[str]:
+        """So many files as a batch takes: one at least."""
+        size = 0
+        copies: list[str] = []
+        for copy in waiting[:_FILES]:
+            size += self.landing.of(copy).size
+            if copies and size > _BYTES:
+                break
+            copies.append(copy)
+        return copies
+
+    def _fixed_subscriptions(self) -> str:
         """A copy of the table of subscriptions that does not change any more."""
-        table = read_subscriptions(self.config.subscriptions)
-        aside = self.config.home / "subscriptions" / f".{os.getpid()}"
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, aside)
-        place = aside.with_name(f"{_digest(aside)}.parquet")
-        aside.replace(place)
-        return place
+        data = as_ipc(read_subscriptions(self.config.subscriptions))
+        name = f"subscriptions/{hashlib.sha256(data).hexdigest()[:16]}.arrow"
+        self.store.write(name, data)
+        return name
 
     def _clear_left_overs(self) -> None:
-        """Clear away copies that a crash has left: their batch is in the journal, so they are not read again."""
-        if (last := self.tables.last_batch()) is None or not self._waiting():
+        """After a start, clear away copies of batches that are in the journal: they are not read again."""
+        if self._cleared:
             return
-        done = self.tables.read("journal", ["sha256", "state"]).to_pylist()
-        state = {row["sha256"]: row["state"] for row in done}
-        planned = json.loads(self._place_of_plan(last).read_text(encoding="utf-8"))["copies"]
-        for landing, copy in self._waiting():
-            digest, _, form = copy.name.partition(".")
+        self._cleared = True
+        last, waiting = self.tables.last_batch(), self.landing.waiting()
+        if last is None or not waiting:
+            return
+        done = self.tables.read("journal", ["sha256", "state"])
+        state = dict(zip(done["sha256"].to_pylist(), done["state"].to_pylist(), strict=True))
+        known = self.tables.plan(last)
+        planned = set() if known is None else set(json.loads(known)["copies"])
+        for copy in waiting:
+            digest, _, form = copy.partition(".")
             # One that is tried again has a number for its format, and its content has been in the journal before.
-            if str(copy) in planned or (digest in state and not form.isdigit()):
+            if copy in planned or (digest in state and not form.isdigit()):
                 if state[digest] == "quarantined":
-                    landing.set_aside(copy)
-                landing.done([copy])
-
-    def _waiting(self) -> list[tuple[Landing, Path]]:
-        return [
-            (landing, copy)
-            for landing in self.landings
-            for copy in sorted(landing.folder.iterdir())
-            if not copy.name.startswith(".")
-        ]
-
-    def _place_of_plan(self, batch: int) -> Path:
-        return self.config.home / "plans" / f"{batch:08}.json"
+                    self.landing.set_aside(copy)
+                self.landing.done([copy])
 
     # --- Making a batch
 
     def _make(self, plan: Plan) -> Done:
-        work = self.config.home / "work" / f"{plan.batch:08}"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        if self.numbers is None:
-            self.numbers = Numbers.before(self.config.home / "state", plan.batch)
-        asked = pq.read_table(plan.subscriptions)
-        known = self.tables.known_columns()
-        read = self.hands.each(self._reading(plan, asked, known, work), len(plan.copies))
-        files = these_files([work / f"{number}.parquet" for number, each in enumerate(read) if each["reason"] is None])
-        without, more, counts = self._new(files)
-        unusable = self._match(files, asked, without, work)
-        journal = self._journal(plan, read, files, counts)
-        rejects = [
-            reject | {"sha256": row["sha256"], "file": row["name"], "batch": plan.batch}
-            for row, each in zip(journal, read, strict=True)
-            for reject in each["rejects"]
-        ]
+        self.store.remove_folder(work_of(plan.batch))
+        asked = read_ipc(self.store, plan.subscriptions)
+        tasks = self._tasks(plan)
+        read, schema = self._read(plan, asked, tasks)
+        files = [file for answer in read for file in answer["files"]]
+        pieces = [piece for answer in read for piece in answer["pieces"]]
+        new = self._new(plan, read)
+        matcher, unusable = self._matching(plan, asked, schema)
+        keeping = Keeping(
+            self.store,
+            plan.batch,
+            tuple(piece["name"] for piece in pieces),
+            schema,
+            matcher,
+            plan.now,
+            not self.tables.has("events", plan.batch),
+        )
+        kept = self.hands.each(keeping, len(pieces))
+        journal = self._journal(plan, tasks, files, new)
+        self._keep_state(plan, pieces)
+        rejects = [part for answer in read for part in parts_of(answer["rejects"])]
         if plan.subscriptions != self._subscriptions_before(plan.batch):  # said once, not with every batch
-            of_table = {"sha256": None, "file": self.config.subscriptions.name, "batch": plan.batch}
-            rejects += [{name: row[name] for name in ("id", "reason", "row")} | of_table for row in unusable]
-        self.numbers.write(plan.batch, more)
-        pairs = self._commit(plan, files, without, journal, rejects, work)
-        self.numbers.add(more)
-        self._clear(plan, journal, work)
+            rejects += self._reject_subscriptions(plan.batch, unusable)
+        parts = {name: [part for answer in kept for part in parts_of(answer[name])] for name in ("events", "pairs")}
+        self._commit(plan, parts | {"rejects": rejects}, schema, journal)
+        self._clear(plan, journal)
         return Done(
             batch=plan.batch,
             files=len(journal),
@@ -175,200 +181,230 @@ class Batches:
             rows=sum(row["rows"] for row in journal),
             new=sum(row["new"] for row in journal),
             repeated=sum(row["repeated"] for row in journal),
-            rejected=len(rejects),
-            pairs=pairs,
+            rejected=sum(part.rows for part in rejects),
+            pairs=sum(part.rows for part in parts["pairs"]),
         )
 
-    def _reading(self, plan: Plan, asked: pa.Table, known: pa.Schema, work: Path) -> Callable[[int], dict[str, Any]]:
-        formats = [self._landed(copy).format for copy in plan.copies]
-        without_types = {"csv", "json"} & set(formats) and "where" in asked.column_names
-        kinds: dict[str, Kind] = kinds_by_use(asked["where"].to_pylist()) if without_types else {}
-        config = self.config
-
-        def read(number: int) -> dict[str, Any]:
-            try:
-                copy = Path(plan.copies[number])
-                found = read_log(copy, formats[number], kinds, known, config.id, config.time, config.rename)
-            except BadInput as error:
-                return {"rows": 0, "rejects": [], "reason": str(error)}
-            pq.write_table(found.rows, work / f"{number}.parquet")
-            return {"rows": len(found.rows), "rejects": [reject._asdict() for reject in found.rejected], "reason": None}
-
-        return read
+    def _tasks(self, plan: Plan) -> list[tuple[Copy, ...]]:
+        """The files of a plan, shared out by their sizes alone: made anew the tasks are the same."""
+        tasks: list[list[Copy]] = []
+        room = 0
+        for copy in plan.copies:
+            landed = self._landed(copy)
+            if not tasks or landed.size > room or len(tasks[-1]) == _FILES_OF_TASK:
+                tasks.append([])
+                room = _BYTES_OF_TASK
+            tasks[-1].append(Copy(copy, landed.format, landed.sha256, landed.name))
+            room -= landed.size
+        return [tuple(task) for task in tasks]
 
     def _landed(self, copy: str) -> Any:
-        folder = Path(copy).parent
-        return next(landing for landing in self.landings if landing.folder == folder).of(copy)
+        return self.landing.of(copy)
 
-    def _new(self, files: ParquetFiles) -> tuple[dict[Piece, Rows], dict[Key, BitMap64], dict[str, list[int]]]:
-        """Rows that came before; the numbers that are new; and of each file how many were new and repeated."""
-        assert self.numbers is not None
-        more: dict[Key, BitMap64] = {}
-        without: dict[Piece, Rows] = {}
-        counts: dict[str, list[int]] = {path: [0, 0] for path in files.paths}
-        for piece in files.pieces:
-            columns = pa.schema([files.schema.field(name) for name in ("node", "epoch", "seq", "event")])
-            table = pa.concat_tables([columns.empty_table(), *read_pieces([piece], columns, 1 << 20)])
-            fresh = self._fresh(table, more)
-            without[piece] = np.flatnonzero(~fresh)
-            counts[piece.path][0] += int(fresh.sum())
-            counts[piece.path][1] += int((~fresh).sum())
-        return without, more, counts
+    def _read(
+        self, plan: Plan, asked: pa.Table, tasks: list[tuple[Copy, ...]]
+    ) -> tuple[list[dict[str, Any]], pa.Schema]:
+        """What became of the files, task by task; and the columns that all pieces have together.
 
-    def _fresh(self, table: pa.Table, more: dict[Key, BitMap64]) -> NDArray[np.bool_]:
-        assert self.numbers is not None
-        fresh = np.zeros(len(table), np.bool_)
-        if self.config.numbered:
-            keys = pc.binary_join_element_wise(table["node"], table["epoch"], "\0").combine_chunks().dictionary_encode()
-            seq = table["seq"].to_numpy()
-            codes = keys.indices.to_numpy()
-            for code, key in enumerate(keys.dictionary.to_pylist()):
-                rows = np.flatnonzero(codes == code)
-                node, _, epoch = key.partition("\0")
-                fresh[rows] = self.numbers.fresh((node, epoch), seq[rows], more)
-            return fresh
-        # Other ids are known by a hash of 63 bits: that any two of 10^8 events share one has a chance of 1 in 2,000.
-        ids = np.array([_hashed(event) for event in table["event"].to_pylist()], np.int64)
-        return self.numbers.fresh(("", ""), ids, more)
+        Tasks do not know of each other's new columns. Where two made one of different types, the later task is done
+        again with the type that the earlier gave it.
+        """
+        texts = {"csv", "json"} & {copy.format for task in tasks for copy in task}
+        kinds: dict[str, Kind] = {}
+        if texts and "where" in asked.column_names:
+            kinds = kinds_by_use(asked["where"].to_pylist())
+        how = How(self.config.id, self.config.time, self.config.rename, kinds)
+        schema = self.tables.known_columns()
+        answers: dict[int, dict[str, Any]] = {}
+        again = list(range(len(tasks)))
+        while again:
+            reading = Reading(self.store, plan.batch, tuple(tasks[task] for task in again), schema, how, tuple(again))
+            answers |= dict(zip(again, self.hands.each(reading, len(again)), strict=True))
+            schema, again = self._together(answers)
+        return [answers[task] for task in range(len(tasks))], schema
+
+    def _together(self, answers: dict[int, dict[str, Any]]) -> tuple[pa.Schema, list[int]]:
+        schema, differ = self.tables.known_columns(), []
+        for task in sorted(answers):
+            for piece in answers[task]["pieces"]:
+                more = read_ipc(self.store, f"{piece['name']}.arrow").schema
+                if any(
+                    column.name in schema.names and schema.field(column.name).type != column.type for column in more
+                ):
+                    differ.append(task)
+                    break
+                schema = with_columns(schema, more)
+        return schema, differ
+
+    # --- What is new
+
+    def _new(self, plan: Plan, read: list[dict[str, Any]]) -> list[tuple[int, int]]:
+        """Mark which rows of the pieces are new; of each file how many were new, and how many repeated."""
+        counts: list[tuple[int, int]] = []
+        for answer in read:
+            of_file = [[0, 0] for _ in answer["files"]]
+            for piece in answer["pieces"]:
+                fresh = self._fresh(plan, read_ipc(self.store, f"{piece['name']}.ids"))
+                self.store.write(f"{piece['name']}.new", np.packbits(fresh).tobytes())
+                begin = 0
+                for file, rows in piece["rows"]:
+                    new = int(np.count_nonzero(fresh[begin : begin + rows]))
+                    of_file[file][0] += new
+                    of_file[file][1] += rows - new
+                    begin += rows
+            counts += [(new, repeated) for new, repeated in of_file]
+        return counts
+
+    def _fresh(self, plan: Plan, ids: pa.Table) -> NDArray[np.bool_]:
+        if self._numbers is None:
+            self._numbers = Numbers(self.store, plan.batch)
+        fresh = np.zeros(len(ids), np.bool_)
+        counted = ids["seq"].is_valid().to_numpy() if ids["seq"].null_count else np.ones(len(ids), np.bool_)
+        seq = ids["seq"].fill_null(-1).to_numpy()
+        key = ids["key"].combine_chunks()
+        codes = np.where(counted, key.indices.fill_null(-1).to_numpy(), -1)
+        names = key.dictionary.to_pylist()
+        order = np.argsort(codes, kind="stable") if len(names) > 1 or not counted.all() else np.arange(len(codes))
+        begin = np.searchsorted(codes[order], np.arange(len(names) + 1))
+        for code, name in enumerate(names):
+            rows = order[begin[code] : begin[code + 1]]
+            node, _, epoch = name.partition("\0")
+            if len(rows):
+                fresh[rows] = self._numbers.fresh((node, epoch), seq[rows])
+        if not counted.all():
+            hashes = ids["hash"].to_numpy()[~counted].astype(np.int64)
+            fresh[~counted] = self._ids_of("ids", plan).fresh(hashes)
+        return fresh
+
+    def _ids_of(self, folder: str, plan: Plan) -> Ids:
+        if folder not in self._ids:
+            self._ids[folder] = Ids(self.store, folder, plan.batch)
+        return self._ids[folder]
+
+    # --- Subscriptions
+
+    def _matching(self, plan: Plan, asked: pa.Table, schema: pa.Schema) -> tuple[Matcher | None, list[dict[str, Any]]]:
+        """What answers which subscriptions want an event, and which of them cannot be used."""
+        kinds = {column.name: kind_of(column.type) for column in schema if column.name not in _OWN}
+        usable = {name: kind for name, kind in kinds.items() if kind is not None}
+        asks = plan.subscriptions, usable
+        if self._matcher is None or self._matcher[0] != asks:
+            readings = readings_of(asked, usable, "time")
+            boxes = boxes_of(readings, usable, asked["subscription"].combine_chunks())
+            matcher = Matcher(boxes, columns=("event", *boxes.attributes)) if len(boxes.ids) else None
+            if matcher is not None:
+                warm_up(boxes)
+            self._matcher = asks, matcher, rejected_rows(asked, readings).to_pylist()
+        return self._matcher[1:]
 
     def _subscriptions_before(self, batch: int) -> str | None:
-        before = self._place_of_plan(batch - 1)
-        return json.loads(before.read_text(encoding="utf-8"))["subscriptions"] if before.exists() else None
+        before = self.tables.plan(batch - 1)
+        return None if before is None else json.loads(before)["subscriptions"]
 
-    def _match(
-        self, files: ParquetFiles, asked: pa.Table, without: Mapping[Piece, Rows], work: Path
-    ) -> list[dict[str, Any]]:
-        """Write the pairs; which subscriptions cannot be used."""
-        kinds = {column.name: kind_of(column.type) for column in files.schema if column.name not in OWN[3:4]}
-        usable = {name: kind for name, kind in kinds.items() if kind is not None}
-        readings = readings_of(asked, usable, "time")
-        boxes = boxes_of(readings, usable, asked["subscription"].combine_chunks())
-        (work / "pairs").mkdir()
-        if files.pieces and len(boxes.ids):
-            self.hands.pairs(Matcher(boxes, columns=("event", *boxes.attributes)), files, work / "pairs", without)
-        bad: list[dict[str, Any]] = rejected_rows(asked, readings).to_pylist()
-        return bad
+    def _reject_subscriptions(self, batch: int, unusable: list[dict[str, Any]]) -> list[Any]:
+        if not unusable:
+            return []
+        about = {"sha256": None, "file": str(self.config.subscriptions.name)}
+        rows = [{name: row[name] for name in ("id", "reason", "row")} | about for row in unusable]
+        return [write_part(self.store, "rejects", batch, "subscriptions", rejects_table(rows, batch))]
+
+    # --- Into the tables
 
     def _journal(
-        self, plan: Plan, read: list[dict[str, Any]], files: ParquetFiles, counts: Mapping[str, list[int]]
+        self, plan: Plan, tasks: list[tuple[Copy, ...]], files: list[dict[str, Any]], new: list[tuple[int, int]]
     ) -> list[dict[str, Any]]:
         rows = []
-        places = iter(files.paths)
-        for copy, each in zip(plan.copies, read, strict=True):
-            landed = self._landed(copy)
-            new, repeated = counts[next(places)] if each["reason"] is None else (0, 0)
+        copies = [copy for task in tasks for copy in task]
+        for copy, file, (fresh, repeated) in zip(copies, files, new, strict=True):
+            landed = self._landed(copy.copy)
             rows.append(
                 {
                     "batch": plan.batch,
                     "sha256": landed.sha256,
+                    "source": landed.source,
                     "name": landed.name,
                     "bytes": landed.size,
                     "format": landed.format,
-                    "arrived": _moment(plan.now),
-                    "rows": each["rows"],
-                    "new": new,
+                    "arrived": datetime.fromtimestamp(plan.now, UTC),
+                    "rows": file["rows"],
+                    "new": fresh,
                     "repeated": repeated,
-                    "rejected": len(each["rejects"]),
-                    "state": "done" if each["reason"] is None else "quarantined",
-                    "reason": each["reason"],
+                    "rejected": file["rejected"],
+                    "state": "done" if file["reason"] is None else "quarantined",
+                    "reason": file["reason"],
                 }
             )
         return rows
 
+    def _keep_state(self, plan: Plan, pieces: list[dict[str, Any]]) -> None:
+        """Keep what the next batches have to know, before the journal says that this one is done."""
+        if self._numbers is not None:
+            self._numbers.write(plan.batch)
+        if "ids" in self._ids:
+            self._ids["ids"].write(plan.batch)
+        counts = (read_ipc(self.store, f"{piece['name']}.counts") for piece in pieces)
+        Summary.write(self.store, plan.batch, added_up(counts))
+        self._keep_recorded(plan)
+
+    def _keep_recorded(self, plan: Plan) -> None:
+        """Add what the files told of contacts, subscriptions and deliveries: each row once, whoever tells it again."""
+        told = self.store.names(work_of(plan.batch))
+        for name, schema in RECORDED.items():
+            tables = [
+                read_ipc(self.store, f"{work_of(plan.batch)}/{file}") for file in told if file.endswith(f".{name}")
+            ]
+            if not tables:
+                continue
+            ids = self._ids_of(name, plan)
+            table = pa.concat_tables(tables)
+            table = table.filter(pa.array(ids.fresh(table["hash"].to_numpy())))
+            ids.write(plan.batch)
+            rows = table.select(schema.names).cast(schema)
+            self.tables.append(name, plan.batch, rows.append_column("batch", pa.repeat(plan.batch, len(rows))))
+
     def _commit(
-        self,
-        plan: Plan,
-        files: ParquetFiles,
-        without: Mapping[Piece, Rows],
-        journal: list[dict[str, Any]],
-        rejects: list[dict[str, Any]],
-        work: Path,
-    ) -> int:
+        self, plan: Plan, parts: dict[str, list[Any]], schema: pa.Schema, journal: list[dict[str, Any]]
+    ) -> None:
         """Add the batch to the tables, the journal last."""
-        if any(row["new"] for row in journal):
-            self.tables.append("events", plan.batch, _events(plan, files, without), ["day"])
-        found = [pq.read_table(path) for path in sorted((work / "pairs").glob("*.parquet"))]
-        schema = SCHEMAS["pairs"].remove(2)
-        pairs = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in found)])
-        self.tables.append("pairs", plan.batch, pairs.append_column("batch", _repeated(plan.batch, len(pairs))))
-        self.tables.append("rejects", plan.batch, pa.Table.from_pylist(rejects, SCHEMAS["rejects"]))
+        if parts["events"]:
+            more = pa.schema([("arrived", pa.timestamp("us", "UTC")), ("batch", pa.int64()), ("day", pa.string())])
+            self.tables.add("events", plan.batch, parts["events"], with_columns(schema, more), "day")
+        for name in ("pairs", "rejects"):
+            if parts[name]:
+                self.tables.add(name, plan.batch, parts[name], SCHEMAS[name])
+        self.store.sync()
         self.tables.append("journal", plan.batch, pa.Table.from_pylist(journal, SCHEMAS["journal"]))
-        return len(pairs)
 
-    def _clear(self, plan: Plan, journal: list[dict[str, Any]], work: Path) -> None:
+    def _clear(self, plan: Plan, journal: list[dict[str, Any]]) -> None:
         """After the journal: copies are not needed any more, but for those that nobody could read."""
+        self.store.sync()
+        for known in (self._numbers, *self._ids.values()):
+            if known is not None:
+                known.done(plan.batch)
+        Summary.merge(self.store, plan.batch)
         for copy, row in zip(plan.copies, journal, strict=True):
-            landing = next(each for each in self.landings if each.folder == Path(copy).parent)
             if row["state"] == "quarantined":
-                landing.set_aside(Path(copy))
-            landing.done([Path(copy)])
-        shutil.rmtree(work, ignore_errors=True)
+                self.landing.set_aside(copy)
+        self.landing.done(plan.copies)
+        self.store.remove_folder(work_of(plan.batch))
 
-
-def _events(plan: Plan, files: ParquetFiles, without: Mapping[Piece, Rows]) -> pa.RecordBatchReader:
-    """The new rows, as the table of events has them, some at a time."""
-    schema = files.schema
-    for name, kind in (("arrived", _TIME), ("batch", pa.int64()), ("day", pa.string())):
-        schema = schema.append(pa.field(name, kind))
-
-    def rows() -> Iterable[pa.RecordBatch]:
-        for table in read_pieces(files.pieces, files.schema, 1 << 18, without):
-            table = table.append_column("arrived", pa.repeat(pa.scalar(_moment(plan.now), _TIME), len(table)))
-            table = table.append_column("batch", _repeated(plan.batch, len(table)))
-            table = table.append_column("day", pc.strftime(table["time"], "%Y-%m-%d"))
-            yield from table.cast(schema).combine_chunks().to_batches()
-
-    return pa.RecordBatchReader.from_batches(schema, rows())
-
-
-def _repeated(batch: int, rows: int) -> pa.Array:
-    return pa.repeat(pa.scalar(batch, pa.int64()), rows)
-
-
-def _moment(now: float) -> datetime:
-    return datetime.fromtimestamp(now, UTC)
-
-
-def _hashed(event: str) -> int:
-    import hashlib
-
-    return int.from_bytes(hashlib.blake2b(event.encode(), digest_size=8).digest()) >> 1
-
-
-def _digest(path: Path) -> str:
-    import hashlib
-
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _write_once(path: Path, text: str) -> None:
-    """Write a file that must not be there: of two runners the second fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text, encoding="utf-8")
-    try:
-        os.link(aside, path)
-    except FileExistsError:
-        raise CannotRun(f"{path}: another serai has begun this batch; let only one work on a home") from None
-    finally:
-        aside.unlink()
-
-
-def read_subscriptions(path: Path) -> pa.Table:
-    """The table of subscriptions, with ids as texts."""
-    from serai.matching.texts import read_texts
-
-    if not path.exists():
-        raise BadInput(f"{path}: no such file; it should hold the columns subscription and where")
-    form = {".csv": "csv", ".jsonl": "json", ".ndjson": "json"}.get(path.suffix.lower())
-    if form is not None:
-        table, rejected = read_texts(path, form, {}, ("subscription",))
-        if rejected:
-            raise BadInput(f"{path}: {rejected[0].reason}: {rejected[0].row}")
-    else:
-        files = these_files([path] if path.is_file() else sorted(path.glob("*.parquet")))
-        table = pa.concat_tables([files.schema.empty_table(), *read_pieces(files.pieces, files.schema, 1 << 20)])
-    if "subscription" not in table.column_names:
-        raise BadInput(f"{path}: no column subscription; its columns are: {', '.join(table.column_names)}")
-    place = table.column_names.index("subscription")
-    return table.set_column(place, "subscription", table["subscription"].cast(pa.string()))
+    def _match_again(self, plan: Plan) -> Done:
+        """Match events of past days with the subscriptions of now, and add the pairs that are new."""
+        self.store.remove_folder(work_of(plan.batch))
+        asked = read_ipc(self.store, plan.subscriptions)
+        matcher, _ = self._matching(plan, asked, self.tables.known_columns())
+        assert plan.days is not None
+        pieces = write_pieces(self.tables, plan.batch, *plan.days)
+        again = Rematching(self.store, plan.batch, tuple(pieces), self.tables.known_columns(), matcher)
+        found = self.hands.each(again, len(pieces))
+        parts = [part for answer in found for part in parts_of(answer["pairs"])]
+        counts = (read_ipc(self.store, f"{piece}.counts") for piece in pieces)
+        Summary.write(self.store, plan.batch, added_up(counts))
+        if parts:
+            self.tables.add("pairs", plan.batch, parts, SCHEMAS["pairs"])
+        self.store.sync()
+        self.tables.append("journal", plan.batch, SCHEMAS["journal"].empty_table())
+        Summary.merge(self.store, plan.batch)
+        self.store.remove_folder(work_of(plan.batch))
+        rows = sum(answer["rows"] for answer in found)
+        return Done(plan.batch, 0, 0, rows, 0, 0, 0, sum(part.rows for part in parts))

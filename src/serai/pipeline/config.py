@@ -10,31 +10,38 @@ from typing import Any, Final
 
 from serai.core.errors import BadInput, did_you_mean
 from serai.core.units import TIME, parse_quantity
-from serai.spark.places import local_path
+from serai.pipeline.spool import Broker
+from serai.spark.places import is_address, local_path
+from serai.spark.stores import Folder, Store, store_at
 
-_KEYS: Final = ("home", "source", "subscriptions", "deliver", "alerts", "spark", "events")
-_ALERTS: Final = ("silent", "missing", "quarantined")
+_KEYS: Final = ("home", "source", "subscriptions", "nodes", "deliver", "alerts", "spark", "events")
+_ALERTS: Final = ("silent", "missing", "quarantined", "clocks")
+_FOLDER: Final = '{kind = "folder", path = "inbox"}'
+_MQTT: Final = '{kind = "mqtt", broker = "mqtt://gateway:1883", topics = ["field/+/events"]}'
 _EVENTS: Final = ("id", "time", "rename")
 
 
 @dataclass(frozen=True)
 class Alerts:
-    """When somebody should look: a node silent for so long, so large a part missing, so many files in quarantine."""
+    """When somebody should look: nodes silent for so long, so much missing, so many files set aside, clocks wrong."""
 
     silent_s: float | None = None
     missing: float | None = None
     quarantined: int | None = None
+    clocks: bool = False
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """What a pipeline was told."""
 
-    home: Path
-    sources: tuple[Path, ...]
+    home: Store
+    sources: Mapping[str, Path]  # folders, also those of brokers; by what the file calls them
     subscriptions: Path
+    nodes: Path | None = None  # where they stand
     receivers: tuple[str, ...] = ()
     alerts: Alerts = field(default_factory=Alerts)
+    brokers: Mapping[str, Broker] = field(default_factory=dict)
     master: str | None = None  # of Spark; None: this process does the work by itself
     id: tuple[str, ...] = ("node", "epoch", "seq")
     time: str = "time"
@@ -76,10 +83,13 @@ class _Reader:
         self.check_keys("", said, _KEYS)
         events = self.table(said, "events", _EVENTS)
         alerts = self.table(said, "alerts", _ALERTS)
-        sources = tuple(self.sources(said.get("source", [])))
         for key in ("home", "subscriptions"):
             if not isinstance(said.get(key), str):
                 self.problems.append(f'{key}: missing; write {key} = "path"')
+        home = self.home(str(said.get("home", "home")))
+        sources = dict(self.sources(said.get("source", []), home))
+        if not isinstance(said.get("nodes", ""), str):
+            self.problems.append('nodes: write nodes = "nodes.csv", a table with node, x, y or node, lat, lon')
         identity = self.identity(events.get("id", ["node", "epoch", "seq"]))
         receivers = tuple(self.receivers(said.get("deliver", [])))
         told = self.alerts(alerts)
@@ -90,9 +100,11 @@ class _Reader:
         if self.problems:
             return None
         return Pipeline(
-            home=self.path(said["home"]),
-            sources=sources,
+            home=home,
+            sources={name: each.folder if isinstance(each, Broker) else each for name, each in sources.items()},
+            brokers={name: each for name, each in sources.items() if isinstance(each, Broker)},
             subscriptions=self.path(said["subscriptions"]),
+            nodes=self.path(said["nodes"]) if "nodes" in said else None,
             receivers=receivers,
             alerts=told,
             master=master,
@@ -114,19 +126,41 @@ class _Reader:
         self.check_keys(f"{key}.", found, allowed)
         return found
 
+    def home(self, text: str) -> Store:
+        return store_at(text if is_address(text) else self.path(text))
+
     def path(self, text: str) -> Path:
         return self.folder.absolute() / local_path(text)
 
-    def sources(self, said: Any) -> Iterable[Path]:
+    def sources(self, said: Any, home: Store) -> Iterable[tuple[str, Path | Broker]]:
         listed = said if isinstance(said, list) else [said]
         if not listed:
-            self.problems.append('source: missing; write source = [{kind = "folder", path = "inbox"}]')
-        for each in listed:
-            if not isinstance(each, dict) or each.get("kind") != "folder" or not isinstance(each.get("path"), str):
-                self.problems.append('source: only folders so far; write {kind = "folder", path = "inbox"}')
-                continue
-            self.check_keys("source.", each, ("kind", "path"))
-            yield self.path(each["path"])
+            self.problems.append(f"source: missing; write source = [{_FOLDER}]")
+        for place, each in enumerate(listed):
+            kind = each.get("kind") if isinstance(each, dict) else None
+            if kind == "folder" and isinstance(each.get("path"), str):
+                self.check_keys("source.", each, ("kind", "path"))
+                yield each["path"], self.path(each["path"])
+            elif kind == "mqtt":
+                # What a broker sent has to be on a disk before it is acknowledged.
+                beside = home.path if isinstance(home, Folder) else self.folder.absolute()
+                yield from self.broker(each, beside / f"spool-{place}")
+            else:
+                self.problems.append(f"source: write {_FOLDER}, or {_MQTT}")
+
+    def broker(self, said: Mapping[str, Any], folder: Path) -> Iterable[tuple[str, Broker]]:
+        self.check_keys("source.", said, ("kind", "broker", "topics", "flush", "client"))
+        address, topics = str(said.get("broker", "")), said.get("topics", [])
+        if not address.startswith(("mqtt://", "mqtts://")) or not isinstance(topics, list) or not topics:
+            self.problems.append(f"source: write {_MQTT}")
+            return
+        try:
+            flush_s = parse_quantity(said.get("flush", "5 s"), TIME)
+        except ValueError as error:
+            self.problems.append(f"source.flush: {error}")
+            return
+        told = tuple(map(str, topics))
+        yield f"{address} {' '.join(told)}", Broker(address, told, folder, flush_s, said.get("client"))
 
     def identity(self, said: Any) -> tuple[str, ...]:
         names = (said,) if isinstance(said, str) else tuple(said) if isinstance(said, list) else ()
@@ -138,11 +172,11 @@ class _Reader:
         for each in said if isinstance(said, list) else [said]:
             if str(each).startswith("folder:"):
                 yield f"folder:{self.path(str(each).removeprefix('folder:'))}"
-            elif str(each).startswith(("http://", "https://", "mqtt://")):
+            elif str(each).startswith(("http://", "https://", "mqtt://", "mqtts://")):
                 yield str(each)
             else:
                 self.problems.append(
-                    f'deliver: "{each}" is none of folder:PATH, http://..., https://..., mqtt://host/topic'
+                    f'deliver: "{each}" is none of folder:PATH, http://..., https://..., mqtt://host/topic, mqtts://...'
                 )
 
     def alerts(self, said: Mapping[str, Any]) -> Alerts:
@@ -151,9 +185,11 @@ class _Reader:
             missing = None if "missing" not in said else _share(said["missing"])
             quarantined = None if "quarantined" not in said else int(said["quarantined"])
         except (TypeError, ValueError) as error:
-            self.problems.append(f'alerts: {error}; write {{silent = "2 d", missing = "5 %", quarantined = 1}}')
+            self.problems.append(
+                f'alerts: {error}; write {{silent = "2 d", missing = "5 %", quarantined = 1, clocks = true}}'
+            )
             return Alerts()
-        return Alerts(silent, missing, quarantined)
+        return Alerts(silent, missing, quarantined, said.get("clocks") is True)
 
     def master(self, said: Any) -> str | None:
         if said is False:

@@ -1,11 +1,17 @@
-"""Logs of nodes, in any of the formats, as rows of the table of events: one file at a time, none stops the others."""
+"""Logs of nodes, in any of the formats, as rows of the table of events: one file at a time, none stops the others.
+
+A file is read some rows at a time, so that its size does not matter. Whoever asks for the rows gets `BadInput` where a
+file turns out to be damaged, and has to forget what came of it before.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -16,42 +22,65 @@ import pyarrow.parquet as pq
 
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput
-from serai.matching.landing import OPEN_DATABASE
-from serai.matching.texts import Rejected, read_texts
+from serai.matching.landing import OPEN_DATABASE, RUN_FOLDER
+from serai.matching.texts import Rejected, rows_of
+from serai.pipeline.columns import OWN, TIME, as_known, moments_of, texts_of, typed_column, whole_numbers
+from serai.pipeline.recorded import contacts_of, is_contacts, read_run_folder, read_store
 
-OWN: Final = ("node", "epoch", "seq", "event", "time", "arrived", "carrier", "day", "batch")
-"""Columns of the table of events that are not attributes."""
-_TIME = pa.timestamp("us", "UTC")
-_OF_TABLE: Final = {"node": pa.string(), "epoch": pa.string(), "seq": pa.int64(), "event": pa.string(), "time": _TIME}
+_ROWS: Final = 1 << 17  # at a time
+
+
+@dataclass(frozen=True)
+class How:
+    """How logs are read: what identifies an event, when it was, what columns are called, what texts stand for."""
+
+    id: Sequence[str] = ("node", "epoch", "seq")
+    time: str = "time"
+    rename: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # of attributes, as subscriptions use them
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Columns that are no attributes, as they are called here."""
+        return frozenset([*(self.rename.get(name, name) for name in (*self.id, self.time)), *OWN])
 
 
 class Read(NamedTuple):
-    """The rows of a file, and those that cannot be used."""
+    """Some rows of a file, those that cannot be used, and what it has for other tables."""
 
     rows: pa.Table
     rejected: list[Rejected]
+    others: Mapping[str, pa.Table] = {}
 
 
-def read_log(
-    path: Path,
-    form: str | None,
-    kinds: Mapping[str, Kind],
-    known: pa.Schema,
-    id: Sequence[str],
-    time: str,
-    rename: Mapping[str, str],
-) -> Read:
-    """The events of a log; `kinds`: of attributes in files without types, `known`: columns of the table so far."""
+def read_log(path: Path, form: str | None, known: pa.Schema, how: How) -> Iterator[Read]:
+    """The events of a log, some at a time; `known`: columns of the table so far, whose types these get."""
+    if form == RUN_FOLDER or (form == "sqlite" and _is_store(path)):
+        rows, others = (read_run_folder if form == RUN_FOLDER else read_store)(path)
+        missing = {name: pa.nulls(len(rows), kind) for name, kind in _COLUMNS.items() if name not in rows.column_names}
+        for name, nothing in missing.items():
+            rows = rows.append_column(name, nothing)
+        rows, misfits = as_known(rows, known)
+        yield Read(rows, misfits, others)
+        return
+    for table, rejected in _tables_in(path, form, how):
+        if is_contacts(table.column_names):
+            yield Read(_NO_EVENTS, rejected, {"contacts": contacts_of(table, moments_of)})
+            continue
+        renamed = table.rename_columns([how.rename.get(name, name) for name in table.column_names])
+        rows, nameless = _with_ids(renamed, how)
+        rows, misfits = as_known(rows, known)
+        yield Read(rows, [*rejected, *nameless, *misfits])
+        known = pa.unify_schemas([known, pa.schema([c for c in rows.schema if c.name not in known.names])])
+
+
+def _tables_in(path: Path, form: str | None, how: How) -> Iterator[tuple[pa.Table, list[Rejected]]]:
     if form in ("csv", "json"):
-        names = {new: old for old, new in rename.items()}
-        text_kinds: dict[str, Kind] = {names.get(name, name): kind for name, kind in kinds.items()}
-        text_kinds |= dict.fromkeys(id, "text")
-        text_kinds[time] = "text"
-        table, rejected = read_texts(path, form, text_kinds, [name for name in id if name != "epoch"])
+        yield from _text_tables(path, form, how)
     elif form == "sqlite":
-        table, rejected = _sqlite_table(path), []
+        yield from ((table, []) for table in _sqlite_tables(path))
     elif form == "parquet":
-        table, rejected = _parquet_table(path), []
+        yield from ((table, []) for table in _parquet_tables(path))
     elif form == OPEN_DATABASE:
         raise BadInput(
             "a SQLite file with a journal beside it, copied while it was written; close it, and copy it again"
@@ -59,163 +88,159 @@ def read_log(
     else:
         empty = path.stat().st_size <= 1  # a copy of nothing has a line end in it
         raise BadInput("an empty file" if empty else "of no format that is known by content or by name")
-    table = table.rename_columns([rename.get(name, name) for name in table.column_names])
-    rows, more = _with_ids(table, [rename.get(name, name) for name in id], rename.get(time, time))
-    rows, misfits = _as_known(rows, known)
-    return Read(rows, [*rejected, *more, *misfits])
 
 
-def _parquet_table(path: Path) -> pa.Table:
+# --- Formats
+
+
+def _text_tables(path: Path, form: str, how: How) -> Iterator[tuple[pa.Table, list[Rejected]]]:
+    """Rows of texts, with columns as subscriptions use them or as all their values are; a file needs one row."""
+    found = rows_of(path, form, typed=True)
+    there = False
+    while some := list(islice(found, _ROWS)):
+        there = True
+        rows = [row for row in some if isinstance(row, dict)]
+        rejected = [
+            Rejected(None, "this line is no row of the table", row) for row in some if not isinstance(row, dict)
+        ]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns: dict[str, pa.Array] = {}
+        for name in names:
+            values, called = [row.get(name) for row in rows], how.rename.get(name, name)
+            if called in how.own or is_contacts(names):
+                columns[name] = texts_of(values)
+                continue
+            columns[name], misfits = typed_column(values, how.kinds.get(called), form == "csv")
+            rejected += [
+                Rejected(_id_in(rows[place], how), f'{name}: "{values[place]}" is not {what}', str(values[place]))
+                for place, what in misfits
+            ]
+        yield pa.table(columns), rejected
+    if not there:
+        raise BadInput("no rows in it")
+
+
+def _id_in(row: Mapping[str, Any], how: How) -> str:
+    return "/".join("" if row.get(name) is None else str(row[name]) for name in how.id)
+
+
+def _parquet_tables(path: Path) -> Iterator[pa.Table]:
     try:
-        return pq.ParquetFile(path).read()
-    except (pa.ArrowInvalid, OSError) as error:
+        with pq.ParquetFile(path) as file:
+            if file.metadata.num_rows <= _ROWS:
+                yield file.read(use_threads=False)
+                return
+            for batch in file.iter_batches(_ROWS, use_threads=False):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise BadInput(f"not a Parquet file that can be read ({str(error).splitlines()[0]})") from error
 
 
-def _sqlite_table(path: Path) -> pa.Table:
+def _is_store(path: Path) -> bool:
+    """Whether a SQLite file is the store of a live node."""
+    try:
+        with closing(_database(path)) as database:
+            return {"log", "bundle", "meta"} <= set(_names_of_tables(database))
+    except sqlite3.DatabaseError:  # said in words by whoever reads it
+        return False
+
+
+def _sqlite_tables(path: Path) -> Iterator[pa.Table]:
     """The table `events` of a database, or its only one; nothing is written, not even a journal."""
     try:
-        with sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True) as database:
+        with closing(_database(path)) as database:
             (sound,) = database.execute("pragma integrity_check").fetchone()
             if sound != "ok":
                 raise BadInput(f"a damaged SQLite file ({sound})")
-            names = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+            names = _names_of_tables(database)
             if "events" not in names and len(names) != 1:
                 raise BadInput(f"a SQLite file without a table events; its tables are: {', '.join(names)}")
-            name = "events" if "events" in names else names[0]
-            cursor = database.execute(f'select * from "{name}"')
+            name = _quoted("events" if "events" in names else names[0])
+            cursor = database.execute(f"select * from {name}")
             columns = [column[0] for column in cursor.description]
-            rows = cursor.fetchall()
+            kinds = [_sqlite_kind(database, name, column) for column in columns]
+            there = False
+            while rows := cursor.fetchmany(_ROWS):
+                there = True
+                values = zip(columns, kinds, zip(*rows, strict=True), strict=True)
+                yield pa.table({column: _sqlite_column(each, kind) for column, kind, each in values})
+            if not there:
+                yield pa.table({column: pa.nulls(0) for column in columns})
     except sqlite3.DatabaseError as error:
         raise BadInput(f"a SQLite file that cannot be read ({error})") from error
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pa.table({column: _column(each) for column, each in zip(columns, values, strict=True)})
 
 
-def _column(values: Sequence[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if value is None else str(value) for value in values])
+def _database(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+
+
+def _names_of_tables(database: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sqlite_kind(database: sqlite3.Connection, table: str, column: str) -> pa.DataType:
+    """The type that holds all values of a column, whose types SQLite leaves to each of them."""
+    found = {kind for (kind,) in database.execute(f"select distinct typeof({_quoted(column)}) from {table}")} - {"null"}
+    if found <= {"integer"}:
+        return pa.int64() if found else pa.null()
+    return pa.float64() if found <= {"integer", "real"} else pa.string()
+
+
+def _sqlite_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if kind == pa.string():
+        return texts_of(values)
+    return pa.array(values, kind)
 
 
 # --- What identifies an event, and when it was
 
 
-def _with_ids(table: pa.Table, id: Sequence[str], time: str) -> tuple[pa.Table, list[Rejected]]:
-    """The rows with node, epoch, seq, event and time; without an id a row is rejected."""
-    missing = [name for name in id if name not in table.column_names and name != "epoch"]
-    if missing:
+_COLUMNS: Final = dict(zip(OWN, (pa.string(), pa.string(), pa.int64(), pa.string(), TIME, pa.string()), strict=True))
+_NO_EVENTS: Final = pa.table({name: pa.array([], kind) for name, kind in _COLUMNS.items()})
+_NOT_TAKEN: Final = ("arrived", "day", "batch")
+"""Columns that the table of events has from us."""
+
+
+def _with_ids(table: pa.Table, how: How) -> tuple[pa.Table, list[Rejected]]:
+    """The rows with what identifies them and when they were; without an id a row is rejected.
+
+    Of events that their nodes count the id as a text is left to `event_ids`: repeats do not need it.
+    """
+    id, time = [how.rename.get(name, name) for name in how.id], how.rename.get(how.time, how.time)
+    there = {name: table[name] for name in table.column_names}
+    if missing := [name for name in id if name not in there and name != "epoch"]:
         raise BadInput(f"no column {missing[0]}; its columns are: {', '.join(table.column_names)}")
-    columns = {name: table[name] for name in table.column_names if name not in (*id, time, *OWN)}
-    named = pa.chunked_array([pa.array([True] * len(table), pa.bool_())])
-    for name in id:
-        if name in table.column_names:
-            named = pc.and_(named, table[name].is_valid())
-    own: dict[str, Any] = {name: pa.nulls(len(table), _OF_TABLE[name]) for name in ("node", "epoch", "seq")}
+    own: dict[str, pa.ChunkedArray] = {}
     if len(id) == 3:
-        node, epoch, seq = id
-        own["node"] = table[node].cast(pa.string())
-        epochs = table[epoch].cast(pa.string()).fill_null("") if epoch in table.column_names else None
-        own["epoch"] = epochs if epochs is not None else pa.array([""] * len(table), pa.string())
-        own["seq"] = _whole_numbers(table[seq])
-        named = pc.and_(named, pc.fill_null(pc.greater_equal(own["seq"], 0), False))
-        own["event"] = pc.binary_join_element_wise(own["node"], own["epoch"], own["seq"].cast(pa.string()), "/")
+        own["node"], own["seq"] = there[id[0]].cast(pa.string()), whole_numbers(there[id[2]])
+        epochs = (
+            there[id[1]].cast(pa.string()) if id[1] in there else pa.chunked_array([pa.nulls(len(table), pa.string())])
+        )
+        own["epoch"] = epochs.fill_null("")
+        named = pc.and_(own["node"].is_valid(), pc.fill_null(pc.greater_equal(own["seq"], 0), False))
     else:
-        own["event"] = table[id[0]].cast(pa.string())
-    own["time"] = _moments(table[time]) if time in table.column_names else pa.nulls(len(table), _TIME)
-    own["carrier"] = (
-        table["carrier"].cast(pa.string()) if "carrier" in table.column_names else pa.nulls(len(table), pa.string())
-    )
-    whole = pa.table(own | columns)
+        own["event"] = there[id[0]].cast(pa.string())
+        named = own["event"].is_valid()
+    if time in there:
+        own["time"] = moments_of(there[time])
+    if "carrier" in there:
+        own["carrier"] = there["carrier"].cast(pa.string())
+    columns = {name: own.get(name, pa.nulls(len(table), kind)) for name, kind in _COLUMNS.items()}
+    columns |= {name: there[name] for name in there if name not in (*id, time, *OWN, *_NOT_TAKEN)}
+    whole = pa.table(columns)
+    if pc.all(named, min_count=0).as_py():
+        return whole, []
     reason = f"no id in the columns {', '.join(id)}"
     bad = table.filter(pc.invert(named)).to_pylist()
     rejected = [Rejected(None, reason, json.dumps(row, ensure_ascii=False, default=str)) for row in bad]
     return whole.filter(named), rejected
 
 
-def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as whole numbers; what is none becomes null."""
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64(), safe=False)
-    return pa.chunked_array([pa.array([_whole(value) for value in column.to_pylist()], pa.int64())])
-
-
-def _whole(value: Any) -> int | None:
-    try:
-        number = int(value) if isinstance(value, str) else value
-        return int(number) if number is not None and number == int(number) and 0 <= number < 2**63 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times: as they are, or seconds since 1970, or as texts; null where it is none of these."""
-    kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        plain = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
-        return plain.cast(_TIME) if plain.type.tz else pc.assume_timezone(plain, "UTC")
-    return pa.chunked_array([pa.array([_moment(value) for value in column.to_pylist()], _TIME)])
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        if isinstance(value, str) and value[4:5] == "-":
-            moment = datetime.fromisoformat(value.strip())
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return None if value is None else datetime.fromtimestamp(float(value), UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
-
-
-# --- Attributes
-
-
-def _as_known(rows: pa.Table, known: pa.Schema) -> tuple[pa.Table, list[Rejected]]:
-    """The attributes as the table has them; a value that does not fit is rejected, and its row stays without it."""
-    rejected: list[Rejected] = []
-    columns: dict[str, pa.ChunkedArray] = {}
-    for name in rows.column_names:
-        column = _simple(rows[name])
-        wanted = known.field(name).type if name in known.names else column.type
-        try:
-            columns[name] = column.cast(wanted)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            columns[name], misfits = _one_by_one(column, wanted)
-            rejected += [
-                Rejected(rows["event"][place].as_py(), f'{name}: "{value}" is no {wanted}', str(value))
-                for place, value in misfits
-            ]
-    return pa.table(columns), rejected
-
-
-def _simple(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of one of the few types that the table has."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _simple(column.cast(kind.value_type))
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return column.cast(pa.int64())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return column.cast(pa.float64())
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _moments(column)
-    if kind in (pa.string(), pa.bool_()):
-        return column
-    if pa.types.is_large_string(kind) or kind == pa.uint64() or pa.types.is_null(kind):
-        return column.cast(pa.string())  # Delta has no unsigned numbers
-    return pa.chunked_array(
-        [pa.array([None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], pa.string())]
-    )
-
-
-def _one_by_one(column: pa.ChunkedArray, wanted: pa.DataType) -> tuple[pa.ChunkedArray, list[tuple[int, Any]]]:
-    kept: list[Any] = []
-    misfits: list[tuple[int, Any]] = []
-    for place, value in enumerate(column.to_pylist()):
-        try:
-            kept.append(None if value is None else pa.scalar(value).cast(wanted).as_py())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            kept.append(None)
-            misfits.append((place, value))
-    return pa.chunked_array([pa.array(kept, wanted)]), misfits
+def event_ids(rows: pa.Table) -> pa.ChunkedArray:
+    """The ids of events as texts: their own, or node/epoch/number."""
+    counted = pc.binary_join_element_wise(rows["node"], rows["epoch"], rows["seq"].cast(pa.string()), "/")
+    return counted if rows["event"].null_count == len(rows) else pc.coalesce(rows["event"], counted)

@@ -13,6 +13,7 @@ _FULL = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|\[
 _NO_STORE = re.compile(
     r'No FileSystem for scheme "?([\w+.-]+)|ClassNotFoundException: Class (org\.apache\.hadoop\.fs\.\S+)'
 )
+_AWAY = re.compile(r"\[Errno \d+\]|OSError|AWS Error|Generic \w+ error|Input/output error|Stale file handle")
 _NOISE = ("at ", "File ", "...", "Driver stacktrace", "Traceback", "Caused by", "SQLSTATE")
 
 
@@ -32,6 +33,10 @@ def plainly(error: BaseException, place: str | Path, kept: str = "") -> BaseExce
     if isinstance(error, SeraiError):
         return error
     text = str(error)
+    if _is_of_a_table(error):
+        return CannotRun(
+            f"{place}: cannot be used now ({text.splitlines()[0][:200]}); {kept}give the same command again"
+        )
     ours = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc")
     if ours and _FULL.search(text):
         return CannotRun(f"{place}: no space left; {kept}free some space and give the same command again")
@@ -40,6 +45,19 @@ def plainly(error: BaseException, place: str | Path, kept: str = "") -> BaseExce
     if isinstance(error, OSError) or not ours:
         return error
     return CannotRun(f"{place}: Spark gave up: {telling_line(text) or type(error).__name__}")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether a disk or a store is to blame, which may be well again in a moment."""
+    if isinstance(error, OSError) or _is_of_a_table(error):
+        return True
+    of_spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+    return of_spark and (_FULL.search(str(error)) or _AWAY.search(str(error))) is not None
+
+
+def _is_of_a_table(error: BaseException) -> bool:
+    """Whether Delta says it, whose errors are of no class that Python knows."""
+    return type(error).__module__.partition(".")[0] in ("deltalake", "_internal")
 
 
 def telling_line(text: str) -> str:
