@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from serai.field.communities import find_communities
 from serai.field.engine.state import FULL
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.sections import FieldScenario
-from serai.field.visits import visits_of
-from serai.field.world import World
+from serai.field.world import World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -54,7 +52,6 @@ def world(
     """The field of the drawing with these events (sensor, time, A1) and subscriptions (low, high) of A1."""
     sensors = [(5.0, 5.0), (15.0, 5.0), (35.0, 5.0)] if sensors is None else sensors
     x, y = np.array(sensors, float).reshape(-1, 2).T.copy()
-    cells = GRID.cell_of(x, y)
     walks = [[(0.0, 5.0, 5.0), (30.0, 35.0, 5.0)]] + [[(0.0, 35.0, 5.0)]] * (len(boxes) - 1)
     walks = walks[: len(boxes)]
     points = np.array([point for walk in walks for point in walk], float).reshape(-1, 3)
@@ -67,11 +64,8 @@ def world(
         sensor_names=tuple(f"s{number}" for number in range(len(sensors))),
         sensor_x=x,
         sensor_y=y,
-        sensor_cell=cells,
         battery_j=np.full(len(sensors), 10.0),
-        communities=find_communities(GRID, cells),
         tracks=tracks,
-        visits=visits_of(tracks, GRID, duration_s),
         event_sensor=born[:, 0].astype(np.int32),
         event_time_s=born[:, 1].copy(),
         event_values=born[:, 2:].copy(),
@@ -79,6 +73,7 @@ def world(
         low=bounds[:, :1].copy(),
         high=bounds[:, 1:].copy(),
         where=tuple(f"{low} <= A1 <= {high}" for low, high in boxes),
+        **who_hears_whom(GRID, (x, y), None, tracks, duration_s),
     )
 
 

@@ -71,13 +71,13 @@ def place(dot: ET.Element) -> tuple[float, float]:
 
 
 def test_nodes_stand_where_they_are() -> None:
-    """Ten metres are 440 units, with a margin of 14; y grows upwards."""
+    """Ten metres are 332 units, with a margin of 14; y grows upwards."""
     picture = draw_run(tables(STANDING), "a title")
-    assert [place(dot) for dot in drawn(picture, "publisher")] == [(14.0, 454.0)]
+    assert [place(dot) for dot in drawn(picture, "publisher")] == [(14.0, 346.0)]
     assert drawn(picture, "publisher")[0][0].text == "50 % of its events got through"
-    assert [place(dot) for dot in drawn(picture, "other")] == [(454.0, 14.0)]
+    assert [place(dot) for dot in drawn(picture, "other")] == [(346.0, 14.0)]
     (asking,) = drawn(picture, "subscriber")
-    assert asking.get("d", "").startswith("M454.0 ")
+    assert asking.get("d", "").startswith("M346.0 ")
     assert ET.fromstring(picture.svg).get("aria-label") == "a title"
     assert len(drawn(picture, "link")) == 2  # the two contacts of 0 and 1 are one line
 
@@ -85,15 +85,15 @@ def test_nodes_stand_where_they_are() -> None:
 def test_a_node_that_moves_stands_where_it_is_first_seen() -> None:
     picture = draw_run(tables([(0.0, 0.0), (None, None), (10.0, 10.0)], ((1, 3.0, 4.0), (1, 8.0, 8.0))), "")
     (asking,) = drawn(picture, "subscriber")
-    assert asking.get("d", "").startswith("M146.0 ")  # 14 + 3 * 44
+    assert asking.get("d", "").startswith("M113.6 ")  # 14 + 3 * 33.2
     (track,) = drawn(picture, "track")
-    assert track.get("points") == "146,278 366,102"
+    assert track.get("points") == "113.6,213.2 279.6,80.4"
     assert len(drawn(picture, "link")) == 1  # contacts of somebody who walks are no links
 
 
-def test_without_places_nodes_stand_on_a_ring() -> None:
+def test_without_places_nodes_stand_near_those_they_met() -> None:
     picture = draw_run(tables([(None, None)] * 3), "")
-    assert "nodes on a ring" in picture.svg
+    assert "those who met stand near each other" in picture.svg
     widths = [float(link.get("stroke-width", "nan")) for link in drawn(picture, "link")]
     assert widths[0] > widths[1]  # 0 and 1 met twice
 

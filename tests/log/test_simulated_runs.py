@@ -27,6 +27,8 @@ CASES = {
     "cet tight": ("cet", (*TIGHT, "protocol.gamma=30", "protocol.theta=9.999 J")),
     "dying": ("ced", ("sensors.battery=1 mJ",)),
     "receiving is free": ("cet", ("radio.receive_costs=false",)),
+    "in metres": ("cet", ("radio.range=30 m", "protocol.gamma=20", "sensors.battery=20 mJ")),
+    "in metres dg": ("dg", ("radio.range=30 m", "protocol.silent_while_pausing=true")),
     "long distances": ("ced", ("field.width=4 km", "field.height=4 km", "subscribers.speed_max=200 m/s")),
 }
 
@@ -63,12 +65,32 @@ def test_ledger_alone_gives_the_same_metrics(run, tmp_path):
 def test_nodes_in_the_full_log_are_nodes(run):
     assert run.full is not None
     sensors, nodes = len(run.world.sensor_x), len(run.world.sensor_x) + len(run.world.low)
-    transfers, drops = run.full
+    transfers, drops, _ = run.full
     assert set(transfers.addressee) <= {-1, *range(sensors, nodes)}
     assert set(transfers.sender) | set(transfers.receiver) <= set(range(nodes))
     assert set(drops.node) <= set(range(sensors))
     to_subscriber = transfers.receiver >= sensors
     assert (transfers.receiver[to_subscriber] == transfers.addressee[to_subscriber]).all()
+
+
+def test_what_was_watched_adds_up(run):
+    """Control messages by kind, their energy by sensor, and sessions only while they could hear each other."""
+    watched, ledger = run.full.watched, run.ledger
+    kinds = np.array(list(ledger.control_messages))[watched.control.kind]
+    for kind, count in ledger.control_messages.items():
+        assert watched.control.messages[kinds == kind].sum() == count
+    spent = np.zeros(len(ledger.sent), np.int64)
+    np.add.at(spent, watched.spent.node, watched.spent.control_pj)
+    assert spent.tolist() == ledger.control_pj.tolist()
+    tables = run.tables
+    assert tables["sessions"].num_rows == 0 or run.protocol != "dg"
+    assert (tables["heads"].num_rows > 0) == (run.protocol == "cet")
+    met = {(row["b"], row["a"]) for row in tables["contacts"].to_pylist()}
+    community = dict(zip(*(tables["sensors"][name].to_pylist() for name in ("node", "community")), strict=True))
+    groups = {(subscriber, community[sensor]) for subscriber, sensor in met}
+    rows = tables["sessions"].to_pylist()
+    assert {(row["subscriber"], community[row["member"]]) for row in rows} <= groups
+    assert all(row["start_s"] < row["end_s"] <= run.scenario.duration_s for row in rows)
 
 
 def test_every_kind_of_row_occurs():

@@ -57,6 +57,34 @@ def test_hops_add_up_to_the_load_and_nothing_else_changes(which: str) -> None:
 
 
 @pytest.mark.parametrize("which", VARIANTS)
+def test_keys_begin_with_those_of_parents(which: str) -> None:
+    """Before failures and after them; memberships are the keys before."""
+    protocol, changes = VARIANTS[which]
+    logged = simulate(
+        load_scenario("tinymq", [*SMALL, *changes, "failures.fraction=0.2"], protocol), seed=3, full_log=True
+    )
+    rows, bits = logged.tables["keys"].to_pylist(), 2 * logged.scenario.protocol.attribute_bits
+    before = [row for row in rows if not row["mended"]]
+    places = logged.tables["memberships"].to_pylist()
+    assert [{name: row[name] for name in places[0]} for row in before] == places
+    fails = {row["node"] for row in logged.tables["brokers"].to_pylist() if row["fails"]}
+    assert fails
+    for stage in (False, True):
+        known = {(row["tree"], row["node"]): row for row in rows if row["mended"] == stage}
+        assert len({(tree, row["key"]) for (tree, _), row in known.items() if row["key_length"] <= bits}) == len(
+            [row for row in known.values() if row["key_length"] <= bits]
+        )
+        for (tree, node), row in known.items():
+            assert len(row["key"]) == min(row["key_length"], bits)
+            assert not (stage and node in fails)
+            if row["parent"] >= 0:
+                above = known[tree, row["parent"]]
+                assert row["key"].startswith(above["key"])
+                assert row["depth"] == above["depth"] + 1
+    assert any(row["mended"] for row in rows)
+
+
+@pytest.mark.parametrize("which", VARIANTS)
 def test_a_run_with_a_full_log_reads_back_equal(which: str, tmp_path: Path) -> None:
     logged = run(which)
     assert logged.full_log

@@ -34,8 +34,7 @@ class Page:
 
     def __init__(self, browser: webdriver.Chrome, file: Path, moment: str = "", **media: str) -> None:
         self.browser = browser
-        features = [{"name": f"prefers-{name.replace('_', '-')}", "value": value} for name, value in media.items()]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.emulate(**media)
         self.size(1280, 800)
         browser.get("about:blank")
         browser.get_log("browser")
@@ -44,6 +43,11 @@ class Page:
         while self.js("return document.documentElement.dataset.ready") != "1":
             assert time.monotonic() - begun < PATIENCE_S, f"the page is not ready: {self.complaints()}"
             time.sleep(0.05)
+
+    def emulate(self, **media: str) -> None:
+        """Light or dark (`color_scheme`), with or without motion (`reduced_motion`); nothing: as the browser is."""
+        features = [{"name": f"prefers-{name.replace('_', '-')}", "value": value} for name, value in media.items()]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def size(self, width: int, height: int) -> None:
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import serai
+from serai.field.metrics import aggregate_full_log
 from serai.log.run import SimulatedRun
 
 
@@ -16,9 +17,10 @@ def rows_of(run: SimulatedRun, table: str) -> list[dict[str, Any]]:
 
 
 class Told:
-    """The copies that lie at each node at a time."""
+    """The copies that lie at each node at a time, and what each has spent by then."""
 
     def __init__(self, run: SimulatedRun) -> None:
+        self.run = run
         self.field = isinstance(run, serai.FieldRun)
         self.nodes = len(run.tables["nodes"])
         events, transfers, drops = (run.tables[name].to_pandas() for name in ("events", "transfers", "drops"))
@@ -30,6 +32,7 @@ class Told:
             died_s = run.tables["sensors"].to_pandas().died_s
             lived &= ~(born > died_s[events.node].to_numpy())
         self.size = np.ones(len(events)) if self.field else events.size_bytes.to_numpy()
+        self.begun = transfers[["end_s", "sender"]]
         self.changes = [
             (born[lived], events.node[lived], events.event[lived], 1),
             *((transfers.end_s[on], transfers[end][on], transfers.event[on], change)
@@ -55,3 +58,55 @@ class Told:
         """Copies in each queue of a field, bytes in each store of an opportunistic network."""
         levels: list[float] = (self.held(t) @ self.size).tolist()
         return levels
+
+    def spent(self, t: float) -> list[float]:
+        """Picojoules of each sensor of a field; transfers that each node of an opportunistic network has begun."""
+        if not isinstance(self.run, serai.FieldRun):
+            senders = self.begun.sender[self.begun.end_s <= t]
+            return np.bincount(senders, minlength=self.nodes).tolist()
+        full = self.run.full
+        assert full is not None
+        so_far = full.transfers.time_s <= t
+        part = full._replace(transfers=type(full.transfers)(*(column[so_far] for column in full.transfers)))
+        joules = aggregate_full_log(part, self.run).event_pj.tolist()
+        return [*joules, *[0] * (self.nodes - len(joules))]
+
+
+class ToldOverlay:
+    """Queries stored at each node of an overlay, and messages that it has sent, after so many hops.
+
+    Queries go out together; when the last has come to rest, all events do, and each notification begins where its event
+    has met the query.
+    """
+
+    def __init__(self, run: SimulatedRun) -> None:
+        self.nodes = len(run.tables["nodes"])
+        queries = rows_of(run, "query_messages")
+        self.published = max(row["hops"] for row in queries) + 1
+        self.stored = [(row["hops"], row["node"]) for row in queries if row["stays"]]
+        self.sent = [(row["hops"], queries[row["back"]]["node"]) for row in queries if row["back"] >= 0]
+        self.ways: dict[int, list[tuple[int, int, int]]] = {}
+        hops = iter([*rows_of(run, "transfers"), None])
+        row = next(hops)
+        for arrival in rows_of(run, "arrivals"):  # by event and tree, as the hops are
+            step = 0
+            for _ in range(arrival["hops"]):
+                step += 1
+                self._note(row, step)
+                row = next(hops)
+            while row and row["event"] == arrival["event"] and row["kind"] == "notification":
+                step = arrival["hops"] + 1 if row["sender"] == arrival["node"] else step + 1
+                self._note(row, step)
+                row = next(hops)
+        assert row is None
+
+    def _note(self, row: Any, step: int) -> None:
+        at = self.published + step
+        self.sent.append((at, row["sender"]))
+        self.ways.setdefault(row["event"], []).append((at, row["sender"], row["receiver"]))
+
+    def levels(self, t: float) -> list[float]:
+        return np.bincount([node for at, node in self.stored if at <= t], minlength=self.nodes).tolist()
+
+    def spent(self, t: float) -> list[float]:
+        return np.bincount([node for at, node in self.sent if at <= t], minlength=self.nodes).tolist()

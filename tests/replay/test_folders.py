@@ -90,6 +90,6 @@ def test_the_command(
     assert json.loads(capsys.readouterr().out)["simulated_again"] is True
     monkeypatch.setattr("serai.replay.run.MOST_BYTES", 1000)
     assert execute(["replay", str(runs / "full"), "--out", str(page)]) == 0
-    assert "browsers take a while to open this page" in capsys.readouterr().err
+    assert "transfers are in the page" in capsys.readouterr().err
     assert execute(["replay", str(tmp_path)]) == 2
     assert "no run here" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.replay.pack import pack
+from serai.replay.sheet import links_of, shortened
 
 FORMATS = {"u1": "B", "u2": "H", "u4": "I", "f4": "f", "f8": "d"}
 
@@ -61,3 +62,18 @@ def test_narrow_types() -> None:
 def test_no_negative_numbers() -> None:
     with pytest.raises(ValueError, match="negative"):
         pack({"a": np.array([1, -1])})
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30))
+def test_links_are_numbered_by_their_ends(ends: list[tuple[int, int]]) -> None:
+    sender, receiver = np.array(ends, np.int32).reshape(-1, 2).T
+    links = links_of(sender, receiver, 7)
+    assert list(zip(links.source.tolist(), links.target.tolist(), strict=True)) == sorted(set(ends))
+    assert [sorted(set(ends))[link] for link in links.of_row.tolist()] == ends
+
+
+@given(st.lists(st.floats(-1e30, 1e30), max_size=9))
+def test_shortened_numbers(values: list[float]) -> None:
+    told = shortened(np.array(values))
+    assert told.tolist() == pytest.approx(values, rel=1e-5, abs=1e-30)
+    assert not (told.view(np.uint32) & 0x7F).any()

@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import serai
-from serai.field.metrics import aggregate_full_log
-from serai.lab import parse_scenario
+from serai.field.losses import losses_of
+from serai.log.losses import LOST
 from serai.log.run import SimulatedRun
-from serai.replay.run import page_of
 from tests.replay.browser import Page, start_chromium
-from tests.replay.tables import Told, rows_of
+from tests.replay.runs import CONTACTS, FIELDS, NAMES, SHORT, THOROUGH, file_of, run_of
+from tests.replay.tables import Told, ToldOverlay, rows_of
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 TIMES = 20 if THOROUGH else 3
-SHORT: dict[str, Any] = {} if THOROUGH else {"duration": "10 min", "events.lifetime": "3 min", "events.quiet": "0 s"}
-FEW: dict[str, Any] = {} if THOROUGH else {"duration": "1 h", "bundles.lifetime": "20 min", "bundles.quiet": "0 s"}
-SMALL: dict[str, Any] = {} if THOROUGH else {"nodes.count": 300, "events.count": 500, "field.width": "100 m"}
-TRACE = """
-duration = "1 h"
-[contacts]
-source = "trace"
-file = "{file}"
-[nodes]
-store = "100 kB"
-when_full = "oldest"
-[channels]
-count = 2
-each = 1
-[bundles]
-interval = "60 s"
-size_min = "10 kB"
-size_max = "30 kB"
-lifetime = "10 min"
-[protocol]
-name = "flooding"
-"""
-MEETINGS = "\n".join(
-    f"{30 * k} CONN n{k % 5} n{(k * 3 + 1) % 7 + 5} up\n{30 * k + 20} CONN n{k % 5} n{(k * 3 + 1) % 7 + 5} down"
-    for k in range(121)
-)
+WALKING = (*FIELDS, *CONTACTS)  # all with a clock
 
 
-@cache
-def run_of(name: str) -> SimulatedRun:
-    """A run under each protocol of the built-in scenarios, with its full log."""
-    changes = SHORT if name in ("ced", "cet", "dg") else FEW if name in ("dpsp", "flooding") else SMALL
-    source = "field" if name in ("ced", "cet", "dg") else name
-    scenario = serai.load_scenario(source, changes, protocol=name)
-    return serai.simulate(scenario, seed=3, full_log=True)
+class Opened(NamedTuple):
+    """A page that is open, and the run that it shows."""
 
-
-NAMES = ("ced", "cet", "dg", "dpsp", "flooding", "tinymq")
-STORES = ("ced", "cet", "dg", "dpsp", "flooding")
+    name: str
+    run: SimulatedRun
+    page: Page
 
 
 @pytest.fixture(scope="module")
@@ -76,79 +43,116 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pages")
 
 
-def file_of(run: SimulatedRun, folder: Path, name: str) -> Path:
-    file = folder / f"{name}.html"
-    if not file.exists():
-        file.write_text(page_of(run)[0], encoding="utf-8")
-    return file
+@pytest.fixture(scope="module", params=NAMES)
+def loaded(request: pytest.FixtureRequest, browser: Any, folder: Path) -> Opened:
+    """Each page once, for all tests that look at it."""
+    run = run_of(request.param)
+    return Opened(request.param, run, Page(browser, file_of(run, folder, request.param)))
 
 
 @pytest.fixture
-def page(request: pytest.FixtureRequest, browser: Any, folder: Path) -> Page:
-    return Page(browser, file_of(run_of(request.param), folder, request.param))
+def opened(loaded: Opened) -> Opened:
+    loaded.page.js("replay.toggle(false); replay.select(null); replay.go(0)")
+    return loaded
 
 
-def drawn_times(end: float) -> list[float]:
-    return [round(random.Random(7).uniform(0, end), 3) for _ in range(TIMES)]
+def told_of(run: SimulatedRun) -> Told | ToldOverlay:
+    return ToldOverlay(run) if isinstance(run, serai.OverlayRun) else Told(run)
 
 
-@pytest.mark.parametrize(("page", "name"), [(name, name) for name in NAMES], indirect=["page"])
-def test_the_end_is_what_the_metrics_say(page: Page, name: str) -> None:
-    run = run_of(name)
+def drawn_times(page: Page) -> list[float]:
+    end, draw = page.js("return replay.m.end"), random.Random(7)
+    return [round(draw.uniform(0, end), 3) for _ in range(TIMES)]
+
+
+# --- 1: at the end
+
+
+def test_the_end_is_what_the_metrics_say(opened: Opened) -> None:
+    page, run = opened.page, opened.run
     page.go(1e9)
-    assert (page.number("delivered"), page.number("wanted")) == (run.metrics.delivered_pairs, run.metrics.wanted_pairs)
-    assert page.number("waiting") + page.number("lost") == run.metrics.wanted_pairs - run.metrics.delivered_pairs
-    assert not page.complaints()
-    assert page.js("return performance.getEntriesByType('resource').length") == 0
-    if name in STORES:
-        told = page.js("const d = replay.m.deliveries; return [[...d.event], [...d.node], [...d.time]]")
-        table = [row for row in rows_of(run, "deliveries") if isinstance(run, serai.FieldRun) or row["wanted"]]
-        assert told[:2] == [[row["event"] for row in table], [row["node"] for row in table]]
-        assert told[2] == pytest.approx([row["time_s"] for row in table], abs=0.0006)
+    metrics = run.metrics
+    assert (page.number("delivered"), page.number("wanted")) == (metrics.delivered_pairs, metrics.wanted_pairs)
+    assert page.number("waiting") + page.number("lost") == metrics.wanted_pairs - metrics.delivered_pairs
+    assert page.number("lost") == sum(getattr(metrics, f"lost_{name}") for name in LOST)
 
 
-@pytest.mark.parametrize(("page", "name"), [(name, name) for name in STORES], indirect=["page"])
-def test_states_are_those_of_the_tables(page: Page, name: str) -> None:
-    run, told = run_of(name), Told(run_of(name))
-    for t in drawn_times(run.scenario.duration_s):
-        assert page.state(t)["level"] == told.levels(t)
-        for node in random.Random(t).sample(range(told.nodes), 5):
+def test_first_receptions_are_those_of_the_table(opened: Opened) -> None:
+    page, run = opened.page, opened.run
+    told = page.js("const d = replay.m.deliveries; return [[...d.event], [...d.node], [...d.time]]")
+    if isinstance(run, serai.OverlayRun):
+        published = ToldOverlay(run).published
+        rows = [row for row in rows_of(run, "notifications") if not row["again"]]
+        expected = sorted((row["event"], row["subscription"], published + row["hops"]) for row in rows)
+        assert sorted(zip(*told, strict=True)) == expected
+        return
+    rows = [row for row in rows_of(run, "deliveries") if opened.name in FIELDS or row["wanted"]]
+    assert told[:2] == [[row[name] for row in rows] for name in ("event", "node")]
+    assert told[2] == pytest.approx([row["time_s"] for row in rows], abs=0.0006)
+
+
+# --- 2: at any time
+
+
+def test_states_are_those_of_the_tables(opened: Opened) -> None:
+    """Queues, stores and queries; energy to the picojoule, transfers and messages; the contents of five nodes."""
+    page, told = opened.page, told_of(opened.run)
+    for t in (*drawn_times(page), 1e9):
+        state = page.state(t)
+        assert state["level"] == told.levels(t)
+        assert state["spent"] == told.spent(t)
+        for node in random.Random(t).sample(range(told.nodes), 5) if isinstance(told, Told) else ():
             assert dict(page.js("return [...replay.m.holds(arguments[0], replay.t)]", node)) == told.held_at(node, t)
+
+
+def test_the_end_is_what_the_engine_says(opened: Opened) -> None:
+    """Energy to the picojoule; the peaks of stores after every change; the load of an overlay."""
+    page, run = opened.page, opened.run
     page.go(1e9)
-    assert page.state()["level"] == told.levels(np.inf)
+    if isinstance(run, serai.FieldRun):
+        assert page.state()["spent"][: len(run.world.sensor_x)] == run.ledger.event_pj.tolist()
+    elif isinstance(run, serai.OpportunisticRun):
+        peaks = page.js("""
+            const m = replay.m, most = new Float64Array(m.count), out = m.blank();
+            const times = [...new Set([...m.c.bornAt, ...m.c.rowAt])].sort((a, b) => a - b);
+            for (const t of times) {
+              m.advance(out, t);
+              out.level.forEach((v, n) => { most[n] = Math.max(most[n], v); });
+            }
+            return [...most];
+        """)
+        engine = run.tables["stores"]["peak_bytes"].to_pylist()
+        assert all(told <= peak for told, peak in zip(peaks, engine, strict=True))
+        same = sum(told == peak for told, peak in zip(peaks, engine, strict=True))  # times are rounded to milliseconds
+        assert same >= 0.9 * len(engine)
+    else:
+        load = run.tables["load"].to_pandas().query("kind != 'info'").groupby("node").sent.sum()
+        assert page.state()["spent"] == load.tolist()
 
 
-@pytest.mark.parametrize(("page", "name"), [(name, name) for name in ("ced", "cet", "dg")], indirect=["page"])
-def test_energy_is_that_of_the_engine_to_the_picojoule(page: Page, name: str) -> None:
-    run = run_of(name)
-    assert isinstance(run, serai.FieldRun)
-    assert run.full is not None
-    sensors = len(run.world.sensor_x)
-    t = drawn_times(run.scenario.duration_s)[0]
-    begun = run.full.transfers.time_s <= t
-    so_far = run.full._replace(transfers=type(run.full.transfers)(*(column[begun] for column in run.full.transfers)))
-    assert page.state(t)["spent"][:sensors] == aggregate_full_log(so_far, run).event_pj.tolist()
-    assert page.state(1e9)["spent"][:sensors] == run.ledger.event_pj.tolist()
+def test_events_go_the_ways_of_the_tables(opened: Opened) -> None:
+    page, run = opened.page, opened.run
+    events = random.Random(3).sample(range(len(run.tables["events"])), 12)
+    told = page.js("return arguments[0].map((e) => replay.m.life(e).hops.map((h) => h.slice(0, 3)))", events)
+    if isinstance(run, serai.OverlayRun):
+        ways = ToldOverlay(run).ways
+        expected = [[list(hop) for hop in sorted(ways.get(event, []))] for event in events]
+        assert [sorted(way) for way in told] == expected
+        return
+    rows = run.tables["transfers"].to_pandas()
+    for event, way in zip(events, told, strict=True):
+        own = rows[rows.event == event]
+        assert [hop[1:] for hop in way] == own[["sender", "receiver"]].to_numpy().tolist()
+        assert [hop[0] for hop in way] == pytest.approx(own.end_s.tolist(), abs=0.0006)
 
 
-@pytest.mark.parametrize(("page", "name"), [(name, name) for name in ("dpsp", "flooding")], indirect=["page"])
-def test_the_fullest_that_stores_were(page: Page, name: str) -> None:
-    """Every change, one after the other: the peaks are the engine's."""
-    peaks = page.js("""
-        const m = replay.m, most = new Float64Array(m.count), out = m.blank();
-        const times = [...new Set([...m.c.bornAt, ...m.c.rowAt])].sort((a, b) => a - b);
-        for (const t of times) { m.advance(out, t); out.level.forEach((v, n) => { most[n] = Math.max(most[n], v); }); }
-        return [...most];
-    """)
-    engine = run_of(name).tables["stores"]["peak_bytes"].to_pylist()
-    assert all(told <= peak for told, peak in zip(peaks, engine, strict=True))
-    assert sum(told == peak for told, peak in zip(peaks, engine, strict=True)) >= 0.9 * len(engine)
+# --- 3: however one comes there
 
 
-@pytest.mark.parametrize("page", ["cet", "dpsp", "tinymq"], indirect=True)
-def test_however_one_comes_there(page: Page) -> None:
+def test_however_one_comes_there(opened: Opened) -> None:
     """From before, from behind, by playing and by single steps: the same state; stepping back undoes stepping on."""
-    end = page.js("return replay.m.end")
+    page = opened.page
+    end, step = page.js("return replay.m.end"), page.js("return +document.getElementById('scrub').step")
     t = float(int(end * 0.37))
     straight = page.state(t)
     page.go(end)
@@ -156,7 +160,6 @@ def test_however_one_comes_there(page: Page) -> None:
     page.go(t - 3)
     for _ in range(3):
         page.js("document.getElementById('next').click()")
-    step = page.js("return +document.getElementById('scrub').step")
     assert page.state() == page.state(page.js("return replay.t"))
     page.go(t)
     page.js("document.getElementById('next').click(); document.getElementById('back').click()")
@@ -167,9 +170,46 @@ def test_however_one_comes_there(page: Page) -> None:
     assert page.state() == page.state(page.js("return replay.t"))
 
 
-def test_an_events_life_says_why_it_was_lost(browser: Any, folder: Path) -> None:
-    from serai.field.losses import LOST, losses_of
+# --- 4: one request
 
+
+def test_nothing_is_asked_for_and_nothing_complained_of(opened: Opened) -> None:
+    page = opened.page
+    assert page.js("return location.protocol") == "file:"
+    assert page.js("return performance.getEntriesByType('resource').length") == 0
+    policy = page.js("return document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+    assert policy.startswith("default-src 'none'")
+    assert not page.complaints()
+    ask = "const [done] = arguments; fetch('data:,x').then(() => done('sent'), () => done('refused'))"
+    assert page.browser.execute_async_script(ask) == "refused"  # no script of the page could ask, either
+    page.complaints()  # of that
+
+
+# --- Why things were lost
+
+
+def test_every_lost_pair_has_its_reason(opened: Opened) -> None:
+    """The card says of each lost pair why; of others that they wait, or when they were served."""
+    page, run = opened.page, opened.run
+    told = page.js("""
+        const m = replay.m, all = {};
+        for (const pair of m.lostWhy.keys()) {
+          const why = m.why(Math.floor(pair / m.wanters), pair % m.wanters).split(" ").slice(0, 3).join(" ");
+          all[why] = (all[why] || 0) + 1;
+        }
+        return all;
+    """)
+    words = {"not_sent": "never: met, but", "never_met": "never: never within", "stranded": "never: stranded at",
+             "expired": "never: grew too", "full": "never: met a", "dead": "never: the battery"}  # fmt: skip
+    if opened.name in CONTACTS:
+        words = {"never_met": "never: met nobody", "not_sent": "never: last met", "stranded": "never: the contact",
+                 "expired": "never: too late", "full": "never: met a"}  # fmt: skip
+    for reason, start in words.items():
+        assert told.pop(start, 0) == getattr(run.metrics, f"lost_{reason}"), reason
+    assert told == {}
+
+
+def test_an_events_life_says_why_it_was_lost(browser: Any, folder: Path) -> None:
     run = run_of("cet")
     found = losses_of(run)
     assert found is not None
@@ -190,6 +230,54 @@ def test_an_events_life_says_why_it_was_lost(browser: Any, folder: Path) -> None
     assert page.number("held") == Told(run).held(np.inf)[:, event].sum()
 
 
+# --- 7: one wrong row
+
+
+def wrong(run: SimulatedRun) -> SimulatedRun:
+    """The run with another receiver in one row of its full log."""
+    if isinstance(run, serai.OpportunisticRun):
+        log = run.outcome.transfer_log.copy()
+        row = int(np.flatnonzero(log.stored)[7])
+        log.receiver[row] = (log.receiver[row] + 1) % run.world.nodes
+        return replace(run, outcome=run.outcome._replace(transfer_log=log))
+    full = run.full if isinstance(run, serai.FieldRun) else run.outcome.full
+    rows = full.transfers if isinstance(run, serai.FieldRun) else full.hops
+    receiver = rows.receiver.copy()
+    row = int(np.flatnonzero(rows.stored if isinstance(run, serai.FieldRun) else rows.kind == 0)[7])
+    receiver[row] = (receiver[row] + 1) % 100
+    rows = rows._replace(receiver=receiver)
+    if isinstance(run, serai.FieldRun):
+        return replace(run, full=full._replace(transfers=rows))
+    return replace(run, outcome=run.outcome._replace(full=full._replace(hops=rows)))
+
+
+@pytest.mark.parametrize("name", NAMES if THOROUGH else ("cet", "dpsp", "tinymq"))
+def test_one_row_that_is_wrong_is_noticed(browser: Any, folder: Path, name: str) -> None:
+    """The page works its numbers out of the rows: with one receiver changed they are no longer the run's."""
+    run, made = run_of(name), wrong(run_of(name))
+    page = Page(browser, file_of(made, folder, f"wrong-{name}"))
+    if isinstance(run, serai.OverlayRun):
+        ways = ToldOverlay(run).ways
+        told = page.js("return arguments[0].map((e) => replay.m.life(e).hops.map((h) => h.slice(0, 3)))", list(ways))
+        assert [sorted(way) for way in told] != [[list(hop) for hop in sorted(way)] for way in ways.values()]
+    else:
+        state = page.state(1e9)
+        assert state["level"] != Told(run).levels(np.inf)
+        assert isinstance(run, serai.OpportunisticRun) or state["spent"] != Told(run).spent(np.inf)
+
+
+# --- 8: size
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_page_is_no_larger_than_its_log_allows(folder: Path, name: str) -> None:
+    size = file_of(run_of(name), folder, name).stat().st_size
+    assert size <= 3.6 * len(run_of(name).tables["transfers"]) + 150_000
+
+
+# --- What only some pages have
+
+
 def test_sensors_that_die(browser: Any, folder: Path) -> None:
     """With a battery that most outlive and the busiest do not: what the dead held is gone, and they publish no more."""
     scenario = serai.load_scenario("field", SHORT | {"sensors.battery": "0.01 J"}, protocol="cet")
@@ -199,146 +287,37 @@ def test_sensors_that_die(browser: Any, folder: Path) -> None:
     page, told = Page(browser, file_of(run, folder, "dying")), Told(run)
     page.go(1e9)
     assert (page.number("delivered"), page.number("wanted")) == (run.metrics.delivered_pairs, run.metrics.wanted_pairs)
-    for t in (*drawn_times(run.scenario.duration_s), np.inf):
+    for t in (*drawn_times(page), np.inf):
         assert page.state(min(t, 1e9))["level"] == told.levels(t)
     assert page.state(1e9)["spent"][:100] == run.ledger.event_pj.tolist()
 
 
-def test_one_row_that_is_wrong_is_noticed(browser: Any, folder: Path) -> None:
-    """The page works its numbers out of the rows: with one receiver changed they are no longer the engine's."""
+def test_heads_sessions_and_control_messages_are_those_of_the_tables(browser: Any, folder: Path) -> None:
     run = run_of("cet")
-    assert isinstance(run, serai.FieldRun)
-    assert run.full is not None
-    receiver = run.full.transfers.receiver.copy()
-    row = int(np.flatnonzero(run.full.transfers.stored)[7])
-    receiver[row] = (receiver[row] + 1) % 100
-    wrong = replace(run, full=run.full._replace(transfers=run.full.transfers._replace(receiver=receiver)))
-    page = Page(browser, file_of(wrong, folder, "wrong"))
-    assert page.state(1e9)["level"] != Told(run).levels(np.inf)
-    assert page.state()["spent"][:100] != run.ledger.event_pj.tolist()
+    page = Page(browser, file_of(run, folder, "cet"))
+    t = run.scenario.duration_s // 120 * 60 - 1.0
+    page.go(t)
+    heads = {row["member"]: row["node"] for row in rows_of(run, "heads") if row["time_s"] <= t}
+    assert set(page.js("return [...replay.m.headsAt(replay.t)]")) == set(heads.values())
+    for node in (100, 103, 107):
+        rows = [row for row in rows_of(run, "sessions") if row["subscriber"] == node]
+        now = {row["member"] for row in rows if row["start_s"] <= t < row["end_s"]}
+        assert set(page.js("return replay.m.sessionsOf(arguments[0], replay.t)", node)) == now
+    for node in (0, 17, 99):
+        rows = [row for row in rows_of(run, "control_energy") if row["node"] == node and row["time_s"] <= t]
+        spent_j = sum(row["control_pj"] for row in rows) / 1e12
+        assert page.js("return replay.m.controlOf(arguments[0], replay.t)", node) == pytest.approx(spent_j, abs=1e-5)
 
 
-def test_a_trace_without_places(browser: Any, folder: Path) -> None:
-    trace = folder / "meetings.txt"
-    trace.write_text(MEETINGS + "\n")
-    run = serai.simulate(parse_scenario(TRACE.format(file=trace)), seed=1, full_log=True)
-    page = Page(browser, file_of(run, folder, "trace"))
-    page.go(1e9)
-    assert (page.number("delivered"), page.number("wanted")) == (run.metrics.delivered_pairs, run.metrics.wanted_pairs)
-    assert "stand near each other" in page.js("return document.getElementById('note').textContent")
-    told = Told(run)
-    for t in drawn_times(3600.0):
-        assert page.state(t)["level"] == told.levels(t)
-
-
-def test_queries_and_events_of_an_overlay(browser: Any, folder: Path) -> None:
+def test_keys_are_those_of_the_table(browser: Any, folder: Path) -> None:
     run = run_of("tinymq")
-    assert isinstance(run, serai.OverlayRun)
-    page = Page(browser, file_of(run, folder, "tinymq"))
-    page.go(1e9)
-    stored = [row for row in rows_of(run, "query_messages") if row["stays"]]
-    at = np.bincount([row["node"] for row in stored], minlength=300)
-    assert page.state()["level"] == at.tolist()
-    load = rows_of(run, "load")
-    sent = np.zeros(300)
-    for row in load:
-        sent[row["node"]] += row["sent"] if row["kind"] != "info" else 0
-    assert page.state()["spent"] == sent.tolist()
-    told = {
-        (row["event"], row["subscription"]): row["hops"] for row in rows_of(run, "notifications") if not row["again"]
-    }
-    assert told
-    published = page.js("return replay.m.published")
-    last = page.js("""
-        const m = replay.m, out = {};
-        for (let r = 0; r < m.c.link.length; r++) {
-          if ((m.c.flags[r] & 3) === 1) (out[m.c.event[r]] ||= []).push([m.c.rowAt[r], m.to(r)]);
-        }
-        return out;
-    """)
-    for (event, subscription), hops in told.items():
-        node = run.network.subscriber[subscription]
-        way = [row for row in rows_of(run, "arrivals") if row["event"] == event]
-        if all(hops != row["hops"] for row in way):  # else it is told where it meets the query
-            assert [published + hops, node] in last[str(event)]
+    page = Page(browser, file_of(run, folder, "tinymq"), "#t=5&n=7")
+    text = page.js("return document.getElementById('card').textContent")
+    for row in rows_of(run, "keys"):
+        if row["node"] == 7 and not row["mended"]:
+            assert f"tree {row['tree']}: key {row['key']}" in text
 
 
-def test_by_keyboard_alone(browser: Any, folder: Path) -> None:
-    page = Page(browser, file_of(run_of("cet"), folder, "cet"))
-    page.press("ArrowRight ArrowRight shift+ArrowRight ArrowLeft")
-    assert page.js("return replay.t") == 61
-    page.press("space")
-    assert page.js("return document.getElementById('play').getAttribute('aria-label')") == "Pause"
-    page.press("space")
-    assert page.js("return document.getElementById('said').textContent").startswith("After ")
-    page.press("End")
-    assert page.js("return replay.t") == page.js("return replay.m.end")
-    page.press("Home n")
-    assert "Sensor s0" in page.js("return document.getElementById('card').textContent")
-    page.press("Escape d")
-    assert page.js("return location.hash").startswith("#t=")
-    assert "Event" in page.js("return document.getElementById('card').textContent")
-    page.press("Escape /")
-    page.press("s 1 7 Enter")
-    assert "Sensor s17" in page.js("return document.getElementById('card').textContent")
-    page.press("Escape /")
-    assert page.js("return document.activeElement.id") == "q"
-    page.js("document.getElementById('q').value = ''")
-    page.press("n o p e Enter")
-    assert "Nothing is called “nope”" in page.js("return document.getElementById('card').textContent")
-    before = page.js("return replay.map.view.z")
-    page.js("document.activeElement.blur()")
-    page.press("+")
-    assert page.js("return replay.map.view.z") > before
-
-
-def test_who_wants_no_motion_gets_none(browser: Any, folder: Path) -> None:
-    file = file_of(run_of("cet"), folder, "cet")
-    page = Page(browser, file, "#t=300", reduced_motion="reduce")
-    page.js("replay.toggle(true)")
-    assert page.js("return replay.map.dotsDrawn") == 0
-    page.js("replay.toggle(false)")
-    assert page.js("return document.getElementById('said').textContent").startswith("After ")
-    assert Page(browser, file, "#t=300", reduced_motion="no-preference").js("return replay.map.dotsDrawn") > 0
-
-
-CONTRAST = """
-const part = (v) => v / 255 <= .03928 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4;
-const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(part); return .2126 * r + .7152 * g + .0722 * b; };
-const ground = (e) => {
-  for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; }
-  return "rgb(255, 255, 255)";
-};
-const seen = (e) => e.textContent.trim() && e.offsetParent !== null;
-const all = "h1, h1 *, p, p *, button, label, legend, span, h2, text";
-return [...document.querySelectorAll(all)].filter(seen).map((e) => {
-  const style = getComputedStyle(e), a = light(e.tagName === "text" ? style.fill : style.color), b = light(ground(e));
-  return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.tagName + " " + e.textContent.slice(0, 30)];
-}).filter(([ratio]) => ratio < 4.5);
-"""
-NAMELESS = """
-return [...document.querySelectorAll("button, input, select, canvas[role]")].filter((e) =>
-  !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML);
-"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["cet", "dpsp", "tinymq"])
-def test_everybody_can_read_it(browser: Any, folder: Path, name: str, scheme: str) -> None:
-    """Contrast, names of controls, and nothing wider than a phone."""
-    page = Page(browser, file_of(run_of(name), folder, name), "#t=300&n=3", color_scheme=scheme)
-    assert page.js(CONTRAST) == []
-    assert page.js(NAMELESS) == []
-    page.size(390, 800)
-    assert page.js("return document.documentElement.scrollWidth") <= 390
-    assert (
-        page.js("return Math.min(...[...document.querySelectorAll('.transport button')].map((e) => e.offsetHeight))")
-        >= 40
-    )
-
-
-def test_a_page_is_no_larger_than_its_log_allows(folder: Path) -> None:
-    for name in ("ced", "cet", "dg"):
-        run = run_of(name)
-        size = file_of(run, folder, name).stat().st_size
-        assert size <= 3.6 * len(run.tables["transfers"]) + 150_000
+def test_a_trace_has_no_places(browser: Any, folder: Path) -> None:
+    page = Page(browser, file_of(run_of("trace"), folder, "trace"))
+    assert "stand near each other" in page.js("return document.getElementById('note').textContent")

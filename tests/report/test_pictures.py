@@ -13,21 +13,28 @@ import pytest
 
 import serai
 from serai.core.statistics import Estimate
-from serai.log.svg import Drawing, ticks
+from serai.field.losses import losses_of
+from serai.log.svg import AMOUNTS, INKS, Drawing, on_paper, ticks
 from serai.report import write_run_report
 from serai.report.answer import headline
+from serai.report.fates import edge_share, fates, fates_of, where_lost, why_lost
+from serai.report.figures import Series, curves, stacked, steps
 from serai.report.gather import typical_seed
+from serai.report.heat import heat_maps, two_axes
 from serai.report.maps import energy_map, field_map, lives, loss_map, typical_life
-from serai.report.results import Case
+from serai.report.page import write_page
+from serai.report.panel import Mark
+from serai.report.results import Case, Point
+from serai.report.sections import _prices, sections
 from serai.report.tradeoff import trade_off, unbeaten
-from tests.report.hand_made import ALPHAS, results
+from tests.report.hand_made import ALPHAS, HEADLINES, results
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @cache
-def run_of(protocol: str) -> serai.FieldRun:
-    changes = {"duration": "20 min", "events.lifetime": "5 min", "sensors.count": 40}
+def run_of(protocol: str, **reach: str) -> serai.FieldRun:
+    changes = {"duration": "20 min", "events.lifetime": "5 min", "sensors.count": 40} | reach
     run = serai.simulate(serai.load_scenario("field", changes, protocol=protocol), seed=4, full_log=True)
     assert isinstance(run, serai.FieldRun)
     return run
@@ -55,7 +62,7 @@ def test_the_sentence_is_worded_by_the_tests() -> None:
     assert headline(replace(found, estimates=sure)).startswith(
         "CET delivers most, 88 % of what subscribers want, ahead of CED (85 %) and DG (48 %)."
     )
-    assert headline(results(ALPHAS)) == ""
+    assert headline(results(ALPHAS)).startswith("Between 48 % (DG · alpha 2) and 114 % (CET · alpha 20)")
 
 
 # --- What it costs
@@ -92,6 +99,31 @@ def test_who_is_beaten_in_both_is_hollow() -> None:
     assert fills.count("var(--s-ground)") == len(found.cases) - len(front)
 
 
+def test_where_all_deliver_the_same_costs_are_set_against_each_other() -> None:
+    found = results()
+    same = {key: Estimate(1.0, 0.0, 20) if key[1] == "delivery_ratio" else one for key, one in found.estimates.items()}
+    alike = replace(found, estimates=same)
+    assert headline(alike) == (
+        "CED, CET and DG deliver 100 % of what subscribers want, all of them."
+        " They differ in delay: CET 216 s and DG 611 s."
+    )
+    drawn = [picture.name for picture in _prices(alike)]
+    assert drawn == ["price-lifetime-days"]  # copies are not counted alike
+    picture = trade_off(alike, "lifetime_days", "mean_delay_s")
+    assert picture is not None
+    assert {"delay, s", "lifetime, d", "better: ↘"} <= set(texts(picture.svg))
+
+
+def test_names_say_what_differs() -> None:
+    points = [
+        Point("field", {"sensors.count": n, "subscribers.count": "5", "radio.rate": r}) for n in "12" for r in "34"
+    ]
+    found = results(tuple(points))
+    assert found.name(Case(1, "cet")) == "CET · count 1, rate 4"
+    both = [Point("field", {"sensors.count": n, "subscribers.count": m}) for n in "12" for m in "34"]
+    assert results(tuple(both)).name(Case(0, "dg")) == "DG · sensors.count 1, subscribers.count 3"
+
+
 def test_the_seed_nearest_to_the_means() -> None:
     one, two = (Case(0, "ced"), "delivery_ratio"), (Case(0, "ced"), "mean_delay_s")
     dots = {one: (0.1, 0.52, 0.9), two: (10.0, 21.0, 30.0)}
@@ -111,6 +143,17 @@ def test_the_map_has_every_sensor_and_every_subscriber() -> None:
     assert len(list(picture.iter(f"{SVG}polyline"))) == len(run.world.low) + 1  # and the bar of the scale
 
 
+def test_in_metres_sensors_stand_in_circles_of_half_the_range() -> None:
+    run = run_of("cet", **{"radio.range": "30 m"})
+    groups = np.bincount(run.world.communities.of_sensor)
+    drawn = field_map(run)
+    patches = [path for path in parsed(drawn.svg).iter(f"{SVG}path") if "a" in path.get("d", "")]
+    assert len(patches) == min(int((groups > 1).sum()), 8) + (1 in groups)
+    assert sum(path.get("d", "").count("M") for path in patches) == len(run.world.sensor_x)
+    assert all(f"a{15 * 360 / 200:.1f} " in path.get("d", "") for path in patches)
+    assert "circles (half the radio range)" in drawn.caption
+
+
 def test_the_busiest_sensor_is_ringed_with_its_energy() -> None:
     run = run_of("cet")
     spent = run.ledger.event_pj
@@ -118,17 +161,15 @@ def test_the_busiest_sensor_is_ringed_with_its_energy() -> None:
     assert f"{spent.max() / 1e9:,.0f} mJ" in texts(picture.svg)
     ring = [c for c in parsed(picture.svg).iter(f"{SVG}circle") if c.get("fill") == "none"]
     busiest = int(spent.argmax())
-    assert float(ring[0].get("cx", "nan")) == pytest.approx(run.world.sensor_x[busiest] * 240 / 200, abs=0.01)
+    assert float(ring[0].get("cx", "nan")) == pytest.approx(9 + run.world.sensor_x[busiest] * 240 / 200, abs=0.01)
 
 
 def test_losses_are_those_of_the_metrics() -> None:
     run = run_of("cet")
     picture = loss_map(run, 10, "p1")
     assert picture is not None
-    said = {name: getattr(run.metrics, f"lost_{name}") for name in ("stranded", "never_met", "not_sent")}
     lost = sum(getattr(run.metrics, name) for name in run.metrics.as_dict() if name.startswith("lost_"))
-    assert f"{lost:,} lost of {run.metrics.wanted_pairs:,}" in picture.caption
-    assert f"stranded {said['stranded']:,}" in picture.caption
+    assert f"{lost:,} of {run.metrics.wanted_pairs:,} pairs lost" in picture.caption
     assert loss_map(replace(run, full=None), 10, "p1") is None
 
 
@@ -145,6 +186,94 @@ def test_a_life_is_that_of_the_tables() -> None:
     assert f"{len(rows)} of {len(life.waits_s)}" in texts(picture.svg)
 
 
+# --- What becomes of all that is wanted
+
+
+def test_every_pair_has_one_fate() -> None:
+    run = run_of("cet")
+    known = fates_of(run)
+    assert known is not None
+    assert sum(known.values()) == run.metrics.wanted_pairs
+    picture = fates([run, run_of("dg")])
+    assert picture is not None
+    bars = [bar for bar in parsed(picture.svg).iter(f"{SVG}rect") if len(bar)]
+    for name, count in known.items():
+        share = 100 * count / run.metrics.wanted_pairs
+        said = [bar for bar in bars if (bar[0].text or "").startswith(f"CET, {name}: ")]
+        assert [float(bar[0].text.rpartition(" ")[2]) for bar in said] == pytest.approx([share], rel=0.01) or not count
+    whole = sum(float(bar.get("width", "nan")) + 0.6 for bar in bars if (bar[0].text or "").startswith("CET"))
+    assert whole == pytest.approx(sum(float(bar.get("width", "nan")) + 0.6 for bar in bars) / 2, abs=1.0)
+    assert fates_of(replace(run, full=None)) is None
+
+
+def test_the_edge_is_the_half_of_the_sensors_that_is_nearest_to_it() -> None:
+    run = run_of("dg")
+    lost = losses_of(run)
+    assert lost is not None
+    sensors = [row for row in run.tables["nodes"].to_pylist() if row["role"] == "sensor"]
+    far = sorted((min(row["x_m"], 200 - row["x_m"], row["y_m"], 200 - row["y_m"]), row["node"]) for row in sensors)
+    outer = {node for _, node in far[:20]}
+    share = np.mean([run.world.event_sensor[event] in outer for event in lost.event])
+    assert edge_share(run) == pytest.approx(share)
+    said = f"of all losses the half of the sensors nearest to it has {100 * share:.0f} % under DG."
+    assert where_lost([run]) == f"Most is lost at the edge of the field: {said}"
+    assert " ".join(why_lost([run])).startswith("Of what is lost: DG: ")
+
+
+# --- Figures
+
+
+def curve() -> Series:
+    dots = ((7.0, 8.0, 12.0), (20.0, 22.0))
+    return Series("CET", Mark("p1", "square"), [2.0, 5.0], [9.0, 21.0], [2.0, math.nan], dots, {5.0: 24.0})
+
+
+def test_a_curve_goes_through_its_means() -> None:
+    """Ten units of the axis are as far apart everywhere: means, interval, seeds and the printed number."""
+    svg = parsed(curves("one", [curve()], "alpha", "copies", "A curve.").svg)
+    lines = [
+        [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
+        for line in svg.iter(f"{SVG}polyline")
+    ]
+    (mean,) = [
+        line
+        for line, element in zip(lines, svg.iter(f"{SVG}polyline"), strict=True)
+        if element.get("stroke-width") == "1.7"
+    ]
+    unit = (mean[0][1] - mean[1][1]) / 12
+    seeds = sorted(float(dot.get("cy", "nan")) for dot in svg.iter(f"{SVG}circle"))
+    assert seeds == pytest.approx(
+        sorted([*(mean[0][1] + unit * (9 - v) for v in (7, 8, 12)), *(mean[1][1] + unit * (21 - v) for v in (20, 22))]),
+        abs=0.02,
+    )
+    whisker = [line for line in lines if line[0][0] == line[1][0] == mean[0][0] and line[0][1] != line[1][1]]
+    assert abs(whisker[0][0][1] - whisker[0][1][1]) == pytest.approx(4 * unit, abs=0.02)
+    star = next(path for path in svg.iter(f"{SVG}path") if len(path) and "published: 24" in (path[0].text or ""))
+    x, y = map(float, re.findall(r"[\d.]+", star.get("transform", "")))
+    assert (x, y) == pytest.approx((mean[1][0], mean[1][1] - 3 * unit), abs=0.02)
+
+
+def test_steps_end_at_the_last_share_and_bars_at_the_sum() -> None:
+    rising = Series("DG", Mark("p2", "triangle"), [10.0, 20.0, 40.0], [25.0, 50.0, 60.0], ())
+    svg = parsed(steps("one", [rising], "delay, s", "served", "Steps.").svg)
+    (way,) = [line for line in svg.iter(f"{SVG}polyline") if line.get("stroke-width") == "1.7"]
+    points = [tuple(map(float, point.split(","))) for point in (way.get("points") or "").split()]
+    foot, unit = points[0][1], (points[0][1] - points[1][1]) / 25
+    assert [round((foot - y) / unit) for _, y in points] == [0, 25, 25, 50, 50, 60, 60]
+    drawn = stacked("bars", ["a", "b"], {"x": [1.0, 3.0], "y": [2.0, 0.0], "none": [0.0, 0.0]}, "copies", "Bars.")
+    bars = [bar for bar in parsed(drawn.svg).iter(f"{SVG}rect") if len(bar)]
+    ends = [float(bar.get("x", "nan")) + float(bar.get("width", "nan")) for bar in bars]
+    assert ends[1] == pytest.approx(ends[2], abs=0.02)  # 1 + 2 == 3
+    assert "none" not in texts(drawn.svg)
+
+
+def test_a_file_of_a_figure_needs_no_browser() -> None:
+    svg = on_paper(curves("one", [curve()], "alpha", "copies", "A curve.").svg)
+    assert "var(" not in svg
+    assert "@media" not in svg
+    assert "#b84700" in svg
+
+
 # --- Drawing
 
 
@@ -155,6 +284,18 @@ def test_round_numbers_along_an_axis() -> None:
         found = ticks(low, high)
         assert 2 <= len(found) <= 7
         assert all(low - 1e-9 <= value <= high + 1e-9 for value in found)
+
+
+def test_words_on_amounts_can_be_read() -> None:
+    def light(colour: str) -> float:
+        parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+        red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    for amount in range(AMOUNTS):
+        for ground, words in zip(INKS[f"a{amount}"], INKS[f"t{amount}"], strict=True):
+            low, high = sorted((light(ground), light(words)))
+            assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_text_is_escaped_and_colours_are_named() -> None:
@@ -178,11 +319,39 @@ def browser() -> Any:
     chromium.quit()
 
 
-def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path) -> None:
-    from tests.replay.test_pages import CONTRAST
+OVERLAPS = """
+const found = [];
+for (const picture of document.querySelectorAll("svg")) {
+  const frame = picture.getBoundingClientRect(), unit = frame.width / picture.viewBox.baseVal.width;
+  const words = [...picture.querySelectorAll("text")], boxes = words.map((word) => word.getBoundingClientRect());
+  words.forEach((word, i) => {
+    const a = boxes[i], out = Math.max(frame.left - a.left, a.right - frame.right, a.bottom - frame.bottom);
+    if (out > 3) found.push("cut: " + word.textContent);
+    for (const b of boxes.slice(0, i)) {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > unit && high > 3 * unit) found.push(words[boxes.indexOf(b)].textContent + " and " + word.textContent);
+    }
+  });
+}
+return found;
+"""
 
-    serai.write_run(run_of("cet"), tmp_path / "run")
-    page = write_run_report(tmp_path / "run")
+
+@pytest.mark.parametrize("name", ["run", "comparison", "sweep", "two settings"])
+def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path, name: str) -> None:
+    """Nothing is wider than either, no words lie over others, and everything can be read in both themes."""
+    from tests.replay.test_access import CONTRAST
+
+    if name == "run":
+        serai.write_run(run_of("cet"), tmp_path / "run")
+        page = write_run_report(tmp_path / "run")
+    else:
+        two = tuple(
+            Point("field", {"protocol.alpha": a, "sensors.queue": q}) for a in ("2", "10") for q in ("50", "200")
+        )
+        found = results({"sweep": ALPHAS, "two settings": two}.get(name, (Point("field", {}),)))
+        page = write_page(tmp_path / "page", "By hand", "20 seeds", sections(found))
     for scheme in ("light", "dark"):
         emulated = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
@@ -191,6 +360,7 @@ def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path) 
         browser.get(page.as_uri())
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
         assert browser.execute_script(CONTRAST) == []
+        assert browser.execute_script(OVERLAPS) == []
         assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shape = {"width": 703, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
@@ -200,5 +370,32 @@ def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path) 
         return [...document.querySelectorAll("table")].filter((t) => ends(t) > innerWidth + 1).map((t) => t.id);
     """
     assert browser.execute_script(cut) == []
-    assert re.search("<svg[^>]*class=.serai", page.read_text())
-    assert np.isfinite(run_of("cet").metrics.lost_stranded)
+
+
+# --- Two swept settings
+
+
+def test_two_swept_settings_are_a_table_of_colours() -> None:
+    """Six points of 2 x 3 values: every mean stands in its cell, the least and the most have the ends of the scale."""
+    pairs = [(alpha, queue) for alpha in ("10", "2") for queue in ("50", "100", "200")]
+    found = results(tuple(Point("field", {"protocol.alpha": a, "sensors.queue": q}) for a, q in pairs))
+    assert two_axes(found) == ("protocol.alpha", "sensors.queue")
+    pictures = {picture.name: picture for picture in heat_maps(found, found.headlines)}
+    assert len(pictures) == 4 * 3
+    svg = pictures["heat-delivery-ratio-cet"].svg
+    assert texts(svg) == [
+        "CET", "up: sensors.queue", "200", "132", "106", "100", "123", "96.8", "50", "114", "88.0",
+        "2", "10", "protocol.alpha",
+    ]  # fmt: skip
+    shades = [cell.get("fill") for cell in parsed(svg).iter(f"{SVG}rect") if cell.get("class") == "cell"]
+    least = [cell.get("fill") for cell in parsed(pictures["heat-delivery-ratio-dg"].svg).iter(f"{SVG}rect")]
+    assert shades[0] == "var(--s-a6)"
+    assert least[-1] == "var(--s-a0)"
+
+
+def test_one_swept_setting_or_three_are_no_such_table() -> None:
+    assert list(heat_maps(results(ALPHAS), HEADLINES)) == []
+    three = [Point("field", {"a": a, "b": b, "c": c}) for a in "12" for b in "12" for c in "12"]
+    assert two_axes(results(tuple(three))) is None
+    holes = results((Point("field", {"a": "1", "b": "x"}), Point("field", {"a": "2", "b": "y"})))
+    assert texts(next(iter(heat_maps(holes, HEADLINES))).svg).count("–") == 2

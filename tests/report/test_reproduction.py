@@ -223,7 +223,7 @@ def test_page_with_the_papers_is_well_formed():
     parsed = Page(render("The papers", "", sections(found.results.main(), caveats(found), drawn)))
     assert parsed.open == []
     assert len(parsed.cells["table-published"]) == 13
-    stars = [picture for picture in parsed.all("img") if "as in CED Fig. 6" in picture["alt"]]
+    stars = [picture for picture in parsed.all("svg") if "as in CED Fig. 6" in picture["aria-label"]]
     assert len(stars) == 1
 
 

@@ -27,8 +27,9 @@ def test_every_metric_that_the_run_has_is_there(name: str, tmp_path: Path) -> No
     assert shown["delivered_pairs"] == f"{run.metrics.delivered_pairs:,}"
     assert float(shown["delivery_ratio"]) == pytest.approx(100 * run.metrics.delivery_ratio, rel=0.01)
     figures = {path.stem for path in (tmp_path / "run" / "figures").iterdir()}
-    drawn = {"field", f"energy-{run.protocol}", "lives"} if isinstance(run, serai.FieldRun) else set()
-    assert figures - {"lives"} == ({"run"} if name == "tinymq" else {"run", "delay"}) | drawn - {"lives"}
+    drawn = {"field", f"energy-{run.protocol}", "delay"} if isinstance(run, serai.FieldRun) else {"run", "delay"}
+    drawn = {f"load-{name}", f"query-{name}"} if isinstance(run, serai.OverlayRun) else drawn
+    assert figures - {"lives"} == drawn
 
 
 def test_the_folder_is_still_a_run_and_the_page_the_same(tmp_path: Path) -> None:

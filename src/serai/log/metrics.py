@@ -75,6 +75,14 @@ class Metrics:
     )
     wanted_pairs: int = metric(says="Pairs of something published and a subscriber that wants it.")
     delivered_pairs: int = metric(better=+1, says="Wanted pairs whose subscriber got it.")
+    lost_never_met: float = metric(
+        better=-1, full_log=True, says="Lost pairs whose subscriber never met anybody who had it."
+    )
+    lost_not_sent: float = metric(better=-1, full_log=True, says="Lost pairs that met, but nothing was sent.")
+    lost_stranded: float = metric(better=-1, full_log=True, says="Lost pairs that were sent something that never came.")
+    lost_expired: float = metric(better=-1, full_log=True, says="Lost pairs that were sent something too late.")
+    lost_full: float = metric(better=-1, full_log=True, says="Lost pairs for which there was no room.")
+    lost_dead: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy was in a sensor that died.")
 
     def as_dict(self) -> dict[str, Value | None]:
         """Every metric by name, ready for JSON: None where there is no finite number."""

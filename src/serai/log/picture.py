@@ -1,6 +1,6 @@
 """A picture of a run, from the tables that every run has: where nodes stand or go, and where events got through from.
 
-Where nobody knows the places, the nodes stand on a ring, and lines between them show who met whom how often.
+Where nobody knows the places, those who met often stand near each other, and lines show how often.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.interested import count_interested
-from serai.log.svg import Drawing, amount, ink
+from serai.log.layout import lay_out
+from serai.log.svg import AMOUNTS, Drawing, amount, ink, width_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-_SIDE: Final = 440.0
+_SIDE: Final = 332.0
 _MARGIN: Final = 14.0
+_LEGEND: Final = 50.0
 _MOST_LINES: Final = 3_000  # more would only blacken the picture
 _MOST_POINTS: Final = 20_000  # of all tracks together
 
@@ -55,7 +57,7 @@ def draw_run(tables: Mapping[str, pa.Table], title: str) -> RunPicture:
     span = max(float(np.ptp(wide)), float(np.ptp(high)), 1e-9)
     frame = _Frame(float(wide.min()), float(high.max()), _SIDE / span)
     height = 2 * _MARGIN + float(np.ptp(high)) * frame.scale
-    drawing = Drawing(2 * _MARGIN + float(np.ptp(wide)) * frame.scale, height + 34)
+    drawing = Drawing(2 * _MARGIN + float(np.ptp(wide)) * frame.scale, height + _LEGEND + (0 if on_a_map else 15))
     drawing.add("rect", x=0, y=0, width=drawing.width, height=height, fill=ink("ground"))
     shown = _standing(tables) if on_a_map else np.ones(len(x), bool)
     _draw_contacts(drawing, frame, tables["contacts"], x, y, shown, on_a_map)
@@ -71,7 +73,7 @@ def _array(table: pa.Table, column: str) -> NDArray[Any]:
 
 
 def _places(tables: Mapping[str, pa.Table]) -> tuple[Floats, Floats, bool]:
-    """Where each node stands, or is first seen; on a ring if that is known of none."""
+    """Where each node stands, or is first seen; if that is known of none, those who met stand near each other."""
     nodes, tracks = tables["nodes"], tables["tracks"]
     x, y = (_array(nodes, name).astype(np.float64) for name in ("x_m", "y_m"))
     seen, first = np.unique(_array(tracks, "node").astype(np.int64), return_index=True)
@@ -80,8 +82,8 @@ def _places(tables: Mapping[str, pa.Table]) -> tuple[Floats, Floats, bool]:
         own[seen[moving]] = _array(tracks, name).astype(np.float64)[first[moving]]
     if np.isfinite(x).any():
         return x, y, True
-    angle = np.linspace(0, 2 * np.pi, len(x), endpoint=False)
-    return np.cos(angle), np.sin(angle), False
+    contacts = tables["contacts"]
+    return *lay_out(len(x), *(_array(contacts, end).astype(np.int64) for end in ("a", "b"))), False
 
 
 def _standing(tables: Mapping[str, pa.Table]) -> NDArray[np.bool_]:
@@ -94,7 +96,7 @@ def _standing(tables: Mapping[str, pa.Table]) -> NDArray[np.bool_]:
 def _draw_contacts(
     drawing: Drawing, frame: _Frame, contacts: pa.Table, x: Floats, y: Floats, shown: NDArray[np.bool_], on_a_map: bool
 ) -> None:
-    """A line between nodes that hear each other; on a ring the wider, the more often they met."""
+    """A line between nodes that hear each other; where no places are known the wider, the more often they met."""
     pairs = np.stack([_array(contacts, end).astype(np.int64) for end in ("a", "b")], axis=1)
     pairs, count = np.unique(pairs[shown[pairs].all(axis=1)], axis=0, return_counts=True)
     for (a, b), times in zip(pairs[:_MOST_LINES].tolist(), count.tolist(), strict=False):
@@ -135,13 +137,15 @@ def _draw_nodes(drawing: Drawing, frame: _Frame, tables: Mapping[str, pa.Table],
 
 
 def _draw_legend(drawing: Drawing, height: float, on_a_map: bool) -> None:
-    steps = 7
-    drawing.text(0, height + 13, "events from there that a subscriber got: 0 %")
-    for step in range(steps):
-        drawing.add("rect", x=226 + 14 * step, y=height + 5, width=14, height=9, fill=ink(f"a{step}"))
-    drawing.text(230 + 14 * steps, height + 13, "100 %")
-    where = "" if on_a_map else "; no places known: nodes on a ring, lines where they met"
-    drawing.text(0, height + 29, f"dots: publishers; triangles: subscribers{where}")
+    drawing.text(0, height + 14, "dots: publishers; triangles: subscribers")
+    drawing.text(0, height + 29, "events from there that a subscriber got:")
+    drawing.text(0, height + 44, "0 %")
+    begin, wide = width_of("0 %") + 5, 14
+    for step in range(AMOUNTS):
+        drawing.add("rect", x=begin + wide * step, y=height + 35, width=wide, height=9, fill=ink(f"a{step}"))
+    drawing.text(begin + wide * AMOUNTS + 5, height + 44, "100 %")
+    if not on_a_map:
+        drawing.text(0, height + 59, "no places are known: those who met stand near each other")
 
 
 def share_delivered(tables: Mapping[str, pa.Table]) -> Floats:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -80,6 +81,8 @@ class TableForm(NamedTuple, Generic[R, S]):
     """The columns of each table, as `serai.log.tables.make_tables` takes them; `transfers` only in a full log."""
     parts_from: Callable[[S, Mapping[str, Any], Mapping[str, pa.Table]], dict[str, Any]]
     """What this kind of run has beyond every other, given its scenario, its `run.json` and its tables."""
+    full: Mapping[str, pa.Schema] = MappingProxyType({})
+    """The tables that only this kind has, and only in a full log; not every protocol writes them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +129,7 @@ class SimulatedRun(Run):
         from serai.log.tables import make_tables
 
         form = self.form()
-        return make_tables(form.columns_of(self), form.own, self.attributes)
+        return make_tables(form.columns_of(self), form.own | dict(form.full), self.attributes)
 
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
@@ -142,10 +145,10 @@ class SimulatedRun(Run):
             **self._own_protocol(),
         }
 
-    def _own_protocol(self) -> dict[str, str]:
-        """What the file of a protocol of the user's says: the folder must be readable without it."""
-        file = getattr(self.scenario.protocol, "file", None)
-        return {} if file is None else {"protocol_text": file.read_text("utf-8")}
+    def _own_protocol(self) -> dict[str, Any]:
+        """What the author of a protocol of the user's wrote: the folder must be readable without the file."""
+        own = self.scenario.PROTOCOLS[self.protocol].own
+        return {} if own is None else {"protocol_texts": own.texts()}
 
     @classmethod
     def read(cls, place: Path, said: Mapping[str, Any], scenario: Scenario) -> Self:
@@ -155,7 +158,8 @@ class SimulatedRun(Run):
         check_keys(place, said, (*_SIMULATED, *(f"counts.{name}" for name in cls.COUNTED)))
         full = FULL_LOG_TABLES if said["tables"].keys() & FULL_LOG_TABLES.keys() else {}
         form = cls.form()
-        tables = read_tables(place, said["tables"], CORE_TABLES | form.own | full)
+        more = {name: schema for name, schema in form.full.items() if name in said["tables"]}
+        tables = read_tables(place, said["tables"], CORE_TABLES | form.own | full | more)
         parts = form.parts_from(scenario, said, tables)
         return cls(scenario, said["protocol"], said["seed"], versions=said["versions"], **parts)
 

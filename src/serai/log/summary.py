@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from serai.log.losses import LOST
+from serai.log.metrics import Metrics
 
 
 class Line(NamedTuple):
@@ -21,3 +25,11 @@ DELAY = Line("delay", "{mean_delay_s} s", "median {median_delay_s} s, 95 % withi
 def counted(name: str, counts: Mapping[str, int], noun: str = "") -> Line:
     """How many there are of everything together, and of each."""
     return Line(name, f"{sum(counts.values()):,}", noun + " · ".join(f"{what} {n:,}" for what, n in counts.items()))
+
+
+def counted_losses(metrics: Metrics) -> list[Line]:
+    """Why pairs were lost; nothing without a full log."""
+    lost = {name.replace("_", " "): getattr(metrics, f"lost_{name}") for name in LOST}
+    if any(math.isnan(count) for count in lost.values()):
+        return []
+    return [counted("lost", {name: count for name, count in lost.items() if count})]

@@ -6,6 +6,7 @@ names; the dark ones are chosen for a dark ground, and all of them can be told a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
@@ -15,6 +16,7 @@ INKS: Final = {
     "soft": ("#565d6a", "#a8aeb9"),
     "line": ("#d5d2ca", "#363c44"),
     "ground": ("#f5f3ec", "#1b2027"),
+    "paper": ("#ffffff", "#16191d"),
     "p0": ("#0064a6", "#5fb4f0"),
     "p1": ("#b84700", "#ff9b5c"),
     "p2": ("#00785a", "#4fd1a5"),
@@ -39,18 +41,42 @@ INKS: Final = {
     "a4": ("#48526d", "#a69d75"),
     "a5": ("#1f3a6d", "#cbba69"),
     "a6": ("#00224e", "#fee838"),
+    "t0": ("#000000", "#ffffff"),
+    "t1": ("#000000", "#ffffff"),
+    "t2": ("#000000", "#ffffff"),
+    "t3": ("#ffffff", "#000000"),
+    "t4": ("#ffffff", "#000000"),
+    "t5": ("#ffffff", "#000000"),
+    "t6": ("#ffffff", "#000000"),
+    "c0": ("#4477aa", "#77aadd"),
+    "c1": ("#ccbb44", "#eedd88"),
+    "c2": ("#228833", "#44bb99"),
+    "c3": ("#aa3377", "#ffaabb"),
+    "c4": ("#66ccee", "#99ddff"),
+    "c5": ("#ee6677", "#ee8866"),
+    "c6": ("#997700", "#bbcc33"),
+    "c7": ("#888888", "#aaaaaa"),
 }
-"""Each colour on a light and on a dark ground: p of protocols, g of groups (P. Tol), a of amounts (cividis)."""
+"""Each colour on a light and on a dark page: ground of maps, paper of the page itself, p of protocols, g of groups
+(P. Tol), a of amounts (cividis), t of text on them, c of causes (P. Tol)."""
 GROUPS: Final = 8
 AMOUNTS: Final = 7
+CAUSES: Final = tuple(name for name in INKS if name.startswith("c"))
 
-_LIGHT: Final = "".join(f"--s-{name}:{light};" for name, (light, _) in INKS.items())
-_DARK: Final = "".join(f"--s-{name}:{dark};" for name, (_, dark) in INKS.items())
-STYLE: Final = (
-    f"svg.serai{{{_LIGHT}font:11px system-ui,sans-serif;font-variant-numeric:tabular-nums}}"
-    f"@media (prefers-color-scheme:dark){{svg.serai{{{_DARK}}}}}"
-    "svg.serai text{fill:var(--s-soft)}svg.serai .strong{font-weight:650;fill:var(--s-ink)}"
+_FONT: Final = "font:11px system-ui,sans-serif;font-variant-numeric:tabular-nums"
+_WORDS: Final = (
+    "svg.serai text{fill:var(--s-soft)}"
+    "svg.serai .strong{font-weight:650;fill:var(--s-ink)}"
+    "svg.serai .strong,svg.serai .halo{stroke:var(--s-ground);stroke-width:3px;paint-order:stroke}"
+    "svg.serai .halo{stroke:var(--s-paper)}"
 )
+
+
+def _style(drawn: str) -> str:
+    """The style of a picture: the colours that it uses, on a light and on a dark page, and its words."""
+    used = sorted(set(re.findall(r"var\(--s-(\w+)\)", drawn + _WORDS)))
+    light, dark = ("".join(f"--s-{name}:{INKS[name][place]};" for name in used) for place in (0, 1))
+    return f"svg.serai{{{light}{_FONT}}}@media (prefers-color-scheme:dark){{svg.serai{{{dark}}}}}{_WORDS}"
 
 
 def ink(name: str) -> str:
@@ -62,6 +88,17 @@ def ink(name: str) -> str:
 def amount(share: float) -> str:
     """The colour of an amount, by the square root of its share of the most."""
     return ink(f"a{min(AMOUNTS - 1, int(max(share, 0.0) ** 0.5 * AMOUNTS))}")
+
+
+def on_paper(svg: str) -> str:
+    """The picture on white paper, its colours written out: programs other than browsers know no variables."""
+    plain = re.sub("<style>.*?</style>", f"<style>svg.serai{{{_FONT}}}{_WORDS}</style>", svg)
+    return re.sub(r"var\(--s-(\w+)\)", lambda found: INKS[found[1]][0], plain)
+
+
+def width_of(words: str) -> float:
+    """About how wide a text is; fonts differ by a tenth or so."""
+    return 6.3 * len(words)
 
 
 class Drawing:
@@ -90,14 +127,25 @@ class Drawing:
 
     def circle(self, x: float, y: float, r: float, title: str = "", **attributes: Any) -> None:
         """A disc, which says its title to a pointer that rests on it."""
-        inside = f"<title>{escape(title)}</title>" if title else ""
-        self._put("circle", inside, {"cx": x, "cy": y, "r": r} | attributes)
+        self._titled("circle", title, {"cx": x, "cy": y, "r": r} | attributes)
+
+    def shape(self, d: str, x: float, y: float, title: str = "", **attributes: Any) -> None:
+        """An outline around a point; it says its title, too."""
+        self._titled("path", title, {"d": d, "transform": f"translate({_said(x)} {_said(y)})"} | attributes)
+
+    def bar(self, x: float, y: float, width: float, height: float, title: str = "", **attributes: Any) -> None:
+        """A rectangle; it says its title, too."""
+        self._titled("rect", title, {"x": x, "y": y, "width": width, "height": height} | attributes)
+
+    def _titled(self, element: str, title: str, attributes: dict[str, Any]) -> None:
+        self._put(element, f"<title>{escape(title)}</title>" if title else "", attributes)
 
     def svg(self, label: str) -> str:
         """The whole picture; `label` is what it shows, for who cannot see it."""
         size = f'viewBox="0 0 {_said(self.width)} {_said(self.height)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" class="serai" {size} role="img" aria-label="{escape(label)}">'
-        return f"{head}<style>{STYLE}</style>{''.join(self._parts)}</svg>"
+        drawn = "".join(self._parts)
+        return f"{head}<style>{_style(drawn)}</style>{drawn}</svg>"
 
 
 def _said(value: Any) -> str:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from serai.core.energy import Radio, receive_pj, transmit_pj
 from serai.core.interested import count_interested
 from serai.core.statistics import t_quantile
+from serai.log.losses import loss_metrics
 from serai.log.metrics import Metrics, mean, metric, ratio
 from serai.overlay.engine.run import COMPARED, KINDS, Damage, Load
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
+from serai.overlay.losses import losses_of
 
 Counts = NDArray[np.int64]
 
@@ -126,6 +128,7 @@ def measure_overlay(run: OverlayRun) -> OverlayMetrics:
         lost_events=len(np.unique(outcome.arrivals.event[outcome.arrivals.node == NONE])),
         info_messages=int(outcome.load.sent[KINDS.index("info")].sum()),
         **_deliveries(run),
+        **loss_metrics(losses_of(run)),
         **_queries(run),
         **_delays(run),
         **_loads(run),

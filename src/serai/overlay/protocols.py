@@ -5,6 +5,8 @@ from serai.overlay.engine.run import simulate
 from serai.scenario.protocol import Protocol, registry
 
 PROTOCOLS = registry(
-    Protocol("tinymq", "key-based overlay, shared trees", tinymq.PAPER, tinymq.Settings, simulate),
-    Protocol("pub2sub", "key-based overlay, spanning trees", pub2sub.PAPER, pub2sub.Settings, simulate),
+    Protocol("tinymq", "key-based overlay, shared trees", tinymq.PAPER, tinymq.Settings, simulate, spelling="TinyMQ"),
+    Protocol(
+        "pub2sub", "key-based overlay, spanning trees", pub2sub.PAPER, pub2sub.Settings, simulate, spelling="PUB-2-SUB+"
+    ),
 )

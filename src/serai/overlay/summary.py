@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from serai.log.summary import DELIVERED, Line
+from serai.log.summary import DELIVERED, Line, counted_losses
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics
 
@@ -37,4 +37,4 @@ _AFTER_FAILURES: Final = (
 
 def summary_overlay(run: OverlayRun, metrics: OverlayMetrics) -> Sequence[Line]:
     """A run of an overlay for the terminal."""
-    return [*_LINES, *(_AFTER_FAILURES if metrics.failed_nodes else ())]
+    return [*_LINES, *counted_losses(metrics), *(_AFTER_FAILURES if metrics.failed_nodes else ())]

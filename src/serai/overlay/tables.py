@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, WORD, column
+from serai.log.tables import COUNT, INDEX, TEXT, WORD, column
 from serai.overlay.engine.answers import Arrivals
 from serai.overlay.engine.graph import Graph, graph_of_links
-from serai.overlay.engine.hops import HOPS, FullLog, Hops, Losses
+from serai.overlay.engine.hops import HOPS, FullLog, Hops, Keys, Losses
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.run import KINDS, Damage, Load, Notifications, Outcome, QueryMessages, Stage, TreePlaces
 from serai.overlay.engine.state import NONE
@@ -84,6 +84,18 @@ LOAD = pa.schema(
     ]
 )
 
+KEYS = pa.schema(
+    [
+        column("node", INDEX, "number of the node"),
+        column("tree", INDEX, "a tree in which it has a key"),
+        column("parent", INDEX, "its parent there; -1: it is the root"),
+        column("depth", INDEX, "hops to the root along the tree"),
+        column("key", TEXT, "the bits of its key that rendezvous keys are compared with"),
+        column("key_length", INDEX, "bits of the whole key"),
+        column("mended", pa.bool_(), "whether it has this key after the failures"),
+    ]
+)
+
 OVERLAY_TABLES = {
     "brokers": BROKERS,
     "memberships": MEMBERSHIPS,
@@ -92,6 +104,7 @@ OVERLAY_TABLES = {
     "notifications": NOTIFICATIONS,
     "load": LOAD,
 }
+FULL_OVERLAY_TABLES = {"keys": KEYS}
 
 
 # --- Writing
@@ -116,6 +129,7 @@ def columns_of(run: OverlayRun) -> dict[str, Columns]:
     }
     if outcome.full is not None:
         columns |= {"transfers": _transfers(run, outcome.full.hops), "drops": _drops(outcome.full.losses)}
+        columns |= {"keys": _keys(outcome.full.keys, _bits(run.scenario))} if outcome.full.keys else {}
     return columns
 
 
@@ -213,6 +227,17 @@ def _drops(losses: Losses) -> Columns:
     return losses._asdict() | {"time_s": None, "reason": "lost", "addressee": -1, "held": False, "after": None}
 
 
+def _bits(scenario: OverlayScenario) -> int:
+    """How many bits a rendezvous key has."""
+    return int(scenario.protocol.attribute_bits) * len(scenario.events.attributes)
+
+
+def _keys(keys: Keys, bits: int) -> Columns:
+    pairs = zip(keys.head.tolist(), keys.length.tolist(), strict=True)
+    own = {"key": [f"{head:0{bits}b}"[:length] for head, length in pairs], "key_length": keys.length}
+    return keys._asdict() | own
+
+
 # --- Reading
 
 
@@ -220,7 +245,7 @@ def parts_from(scenario: OverlayScenario, said: Mapping[str, Any], tables: Mappi
     """The network and the outcome that were written as these tables."""
     return {
         "network": _network_from(scenario, tables),
-        "outcome": _outcome_from(said["counts"]["damage"], tables),
+        "outcome": _outcome_from(said["counts"]["damage"], tables, _bits(scenario)),
     }
 
 
@@ -247,7 +272,7 @@ def _network_from(scenario: OverlayScenario, tables: Mapping[str, pa.Table]) -> 
     )
 
 
-def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Table]) -> Outcome:
+def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Table], bits: int) -> Outcome:
     load = tables["load"]
     shape = (len(KINDS), len(tables["nodes"]))
     order = np.argsort(codes(load, "kind", KINDS), kind="stable")
@@ -259,14 +284,23 @@ def _outcome_from(damage: Mapping[str, Any] | None, tables: Mapping[str, pa.Tabl
         notifications=Notifications(*_columns(tables["notifications"], Notifications)),
         load=Load(sent, received),
         damage=None if damage is None else _damage_from(damage),
-        full=_full_log_from(tables["transfers"], tables["drops"]) if "transfers" in tables else None,
+        full=_full_log_from(tables, bits) if "transfers" in tables else None,
     )
 
 
-def _full_log_from(transfers: pa.Table, drops: pa.Table) -> FullLog:
+def _full_log_from(tables: Mapping[str, pa.Table], bits: int) -> FullLog:
+    transfers, drops = tables["transfers"], tables["drops"]
     plain = {name: array(transfers, name, np.int32) for name in ("event", "sender", "receiver", "addressee")}
     losses = (array(drops, name, np.int32) for name in ("event", "node"))
-    return FullLog(Hops(kind=codes(transfers, "kind", HOPS), **plain), Losses(*losses))
+    keys = _keys_from(tables["keys"], bits) if "keys" in tables else None
+    return FullLog(Hops(kind=codes(transfers, "kind", HOPS), **plain), Losses(*losses), keys)
+
+
+def _keys_from(table: pa.Table, bits: int) -> Keys:
+    plain = {name: array(table, name, np.int32) for name in ("node", "tree", "parent", "depth")}
+    heads = [int(key.ljust(bits, "0") or "0", 2) for key in table["key"].to_pylist()]
+    length, mended = array(table, "key_length", np.int32), array(table, "mended", np.bool_)
+    return Keys(head=np.array(heads, np.int64), length=length, mended=mended, **plain)
 
 
 def _columns(table: pa.Table, rows: Any) -> list[Any]:
@@ -282,4 +316,4 @@ def _damage_from(said: Mapping[str, Any]) -> Damage:
     return Damage(**values)
 
 
-FORM = TableForm(OVERLAY_TABLES, columns_of, parts_from)
+FORM = TableForm(OVERLAY_TABLES, columns_of, parts_from, FULL_OVERLAY_TABLES)

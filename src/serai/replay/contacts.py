@@ -6,12 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from serai.log.layout import SIDE_M, lay_out
+from serai.log.losses import LOST
 from serai.opportunistic.engine.state import DROPS
 from serai.opportunistic.log import OpportunisticRun
-from serai.opportunistic.metrics import delivered_pairs, wanted_pairs
+from serai.opportunistic.losses import losses_of
+from serai.opportunistic.pairs import delivered_pairs, wanted_pairs
 from serai.opportunistic.tables import OUTCOMES
-from serai.replay.layout import SIDE_M, lay_out
-from serai.replay.sheet import Numbers, Sheet, in_bits, links_of
+from serai.replay.sheet import EVERYTHING, Change, Kept, Numbers, Sheet, Streams, in_bits, links_of, of_losses
 
 STORED, REFUSED, MOVED = 4, 8, 16
 _RISING: Final = (
@@ -25,15 +27,49 @@ _RISING: Final = (
     "dropEvent",
     "gotEvent",
     "link",
+    "lostEvent",
 )
 _MOST_CHANNELS: Final = 4  # of a node, in words
 
 
-def contacts_sheet(run: OpportunisticRun) -> Sheet:
-    """The head and the columns of a run with a full log."""
+def contacts_sheet(run: OpportunisticRun, kept: Kept = EVERYTHING) -> Sheet:
+    """The head and the columns of a run with a full log, or of what is kept of it."""
     places, head = _places(run)
-    columns = places | _contacts(run) | _log(run) | _events(run) | _deliveries(run)
+    columns = places | _contacts(run) | _log(run, kept) | _events(run) | _deliveries(run, kept)
+    columns |= of_losses(losses_of(run), kept)
     return Sheet(_head(run) | head, columns, _RISING)
+
+
+def contacts_streams(run: OpportunisticRun) -> Streams:
+    """The whole log of a run, its times as the page has them."""
+    rows, drops = run.outcome.transfer_log, run.outcome.drop_log
+    return Streams(
+        nodes=run.world.nodes,
+        events=len(run.world.bundles.source),
+        end_s=float(run.scenario.duration_s),
+        row_s=_ms(rows.end_s) / 1000,
+        link=links_of(rows.sender, rows.receiver, run.world.nodes).of_row,
+        event=rows.bundle,
+        drop_s=_ms(drops.time_s) / 1000,
+        drop_event=drops.bundle,
+        changes=lambda: _changes(run),
+    )
+
+
+def _changes(run: OpportunisticRun) -> list[Change]:
+    """What changes stores, and how many transfers nodes have begun."""
+    rows, drops, bundles = run.outcome.transfer_log, run.outcome.drop_log, run.world.bundles
+    born_ms, size = _ms(bundles.created_s), bundles.size_bytes.astype(np.int64)
+    refused = ~drops.held & (drops.node == bundles.source[drops.bundle]) & (_ms(drops.time_s) == born_ms[drops.bundle])
+    held = born_ms <= _ms(np.array([run.scenario.duration_s]))
+    held[drops.bundle[refused]] = False
+    end_s = _ms(rows.end_s) / 1000
+    return [
+        Change(born_ms / 1000, bundles.source, held * size, None),
+        Change(_ms(drops.time_s) / 1000, drops.node, -(drops.held * size[drops.bundle]), None),
+        Change(end_s, rows.receiver, rows.stored * size[rows.bundle], None),
+        Change(end_s, rows.sender, -(rows.moved * size[rows.bundle]), 1),
+    ]
 
 
 def _ms(time_s: Numbers) -> Numbers:
@@ -52,6 +88,7 @@ def _head(run: OpportunisticRun) -> dict[str, Any]:
         "channels": list(run.published.channels),
         "outcomes": list(OUTCOMES),
         "reasons": list(DROPS),
+        "lost": list(LOST),
     }
 
 
@@ -99,16 +136,17 @@ def _contacts(run: OpportunisticRun) -> dict[str, Numbers]:
     return {"contactA": contacts.a, "contactB": contacts.b, "contactMs": up, "contactLength": np.maximum(down - up, 0)}
 
 
-def _log(run: OpportunisticRun) -> dict[str, Numbers]:
-    rows, drops = run.outcome.transfer_log, run.outcome.drop_log
+def _log(run: OpportunisticRun, kept: Kept) -> dict[str, Numbers]:
+    rows, drops = run.outcome.transfer_log, run.outcome.drop_log[kept.drops]
     links = links_of(rows.sender, rows.receiver, run.world.nodes)
+    rows = rows[kept.rows]
     end = _ms(rows.end_s)
     return {
         "rowMs": end,
         "rowLength": end - _ms(rows.start_s),
         "linkFrom": links.source,
         "linkTo": links.target,
-        "link": links.of_row,
+        "link": links.of_row[kept.rows],
         "event": rows.bundle,
         "flags": STORED * rows.stored + REFUSED * (rows.outcome > 0) + MOVED * rows.moved,
         "outcome": rows.outcome,
@@ -134,9 +172,9 @@ def _events(run: OpportunisticRun) -> dict[str, Numbers]:
     }
 
 
-def _deliveries(run: OpportunisticRun) -> dict[str, Numbers]:
+def _deliveries(run: OpportunisticRun, kept: Kept) -> dict[str, Numbers]:
     """Every delivery, and the transfer that brought it; one that was carried for others before has none (0)."""
-    got, rows = delivered_pairs(run), run.outcome.transfer_log
+    got, rows = delivered_pairs(run), run.outcome.transfer_log[kept.rows]
     time_s = run.world.bundles.created_s[got.bundle] + got.delay_s
     came = np.flatnonzero(rows.outcome == 0)
     key = rows.bundle[came].astype(np.int64) * run.world.nodes + rows.receiver[came]

@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serai.core.interested import who_wants
+from serai.log.layout import SIDE_M, lay_out
+from serai.log.losses import LOST
+from serai.overlay.engine.keys import domains_of, rendezvous_keys_of
 from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
-from serai.replay.layout import SIDE_M, lay_out
-from serai.replay.sheet import Numbers, Sheet, in_bits, links_of
+from serai.overlay.losses import losses_of
+from serai.overlay.tinymq import MAPPINGS
+from serai.replay.sheet import EVERYTHING, Numbers, Sheet, in_bits, links_of, of_losses
 
 EVENT, NOTIFICATION, QUERY, STORED = 0, 1, 2, 4
 
@@ -58,8 +62,30 @@ def overlay_sheet(run: OverlayRun) -> Sheet:
         **dict(zip(("graphA", "graphB"), _graph(run), strict=True)),
         "dropNode": run.outcome.full.losses.node if run.outcome.full else np.empty(0, np.int32),
         "dropEvent": run.outcome.full.losses.event if run.outcome.full else np.empty(0, np.int32),
+        **of_losses(losses_of(run), EVERYTHING),
+        **_keys(run),
     }
-    return Sheet(_head(run, published, end) | head, columns, ("rowAt", "event", "gotEvent", "link"))
+    return Sheet(_head(run, published, end) | head, columns, ("rowAt", "event", "gotEvent", "link", "lostEvent"))
+
+
+def _keys(run: OverlayRun) -> dict[str, Numbers]:
+    """The keys of nodes in their trees, before anybody fails; and those that events are sent by."""
+    keys = run.outcome.full.keys if run.outcome.full else None
+    if keys is None:
+        return {}
+    settings, network = run.scenario.protocol, run.network
+    first = ~keys.mended
+    mapping, bits = MAPPINGS.index(settings.mapping), settings.attribute_bits
+    return {
+        "keyNode": keys.node[first],
+        "keyTree": keys.tree[first],
+        "keyDepth": keys.depth[first],
+        "keyHead": keys.head[first].astype(np.float64),
+        "keyLength": keys.length[first],
+        "eventKey": rendezvous_keys_of(network.values, domains_of(network.attributes), mapping, bits).astype(
+            np.float64
+        ),
+    }
 
 
 def _head(run: OverlayRun, published: int, end: int) -> dict[str, Any]:
@@ -70,6 +96,8 @@ def _head(run: OverlayRun, published: int, end: int) -> dict[str, Any]:
         "names": list(run.network.names),
         "roots": run.network.roots.tolist(),
         "where": list(run.network.where),
+        "lost": list(LOST),
+        "bits": run.scenario.protocol.attribute_bits * len(run.network.attributes),
     }
 
 

@@ -31,13 +31,17 @@ def render(kind: str, sheet: Sheet) -> str:
     packed = pack(sheet.columns, sheet.rising)
     head = {"kind": kind, "version": __version__, "columns": packed.columns} | sheet.head
     parts = {
-        "title": _escaped(f"{head['protocol'].upper()}, seed {head['seed']}: replay"),
+        "title": _escaped(f"{head['protocol']}, {_which(head)}: replay"),
         "style": _file("style.css"),
         "head": _in_script(json.dumps(head, ensure_ascii=False, separators=(",", ":"), allow_nan=False)),
         "data": packed.text,
         "script": "".join(_as_script(_file(f"{name}.js")) for name in _SCRIPTS[kind]),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("page.html"))
+
+
+def _which(head: dict[str, Any]) -> str:
+    return f"recorded from {head['recorded']}" if "recorded" in head else f"seed {head['seed']}"
 
 
 def write_page(page: str, file: Path) -> Path:

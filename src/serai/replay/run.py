@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from serai.core.errors import BadInput
 from serai.field.log import FieldRun
+from serai.kinds import protocol_label
 from serai.lab import read_run, simulate
-from serai.log.folder import package_versions
+from serai.log.folder import package_versions, read_description
 from serai.log.run import SimulatedRun
-from serai.replay.contacts import contacts_sheet
-from serai.replay.field import field_sheet
+from serai.replay.contacts import contacts_sheet, contacts_streams
+from serai.replay.field import field_sheet, field_streams
 from serai.replay.overlay import overlay_sheet
 from serai.replay.page import render, write_page
-from serai.replay.sheet import Sheet
+from serai.replay.sheet import Sheet, Streams
+from serai.replay.thin import Wish, cut_to_fit, in_words, thin
 
 PAGE: Final = "replay.html"
 MOST_BYTES: Final = 25_000_000
-"""A page beyond this is slow to open, and the command says so."""
+"""Up to this nothing is left out of a page; browsers open it within seconds."""
+_LEAST_ROW_BYTES: Final = 2.0  # no page has ever taken less for a transfer
 
-
-_SHEETS: Final[dict[str, Callable[[Any], Sheet]]] = {
+_SHEETS: Final[dict[str, Callable[..., Sheet]]] = {
     "field": field_sheet,
     "opportunistic": contacts_sheet,
     "overlay": overlay_sheet,
 }
+_STREAMS: Final[dict[str, Callable[[Any], Streams]]] = {"field": field_streams, "opportunistic": contacts_streams}
 
 
 class Replay(NamedTuple):
@@ -35,22 +39,89 @@ class Replay(NamedTuple):
     page: Path
     bytes: int
     simulated_again: bool
+    left_out: str = ""
+    """What the page does not show, in words."""
 
 
-def write_replay(folder: str | Path, out: str | Path | None = None) -> Replay:
-    """Write the page that plays the run of a folder, by default into the folder."""
+def write_replay(
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    begin_s: float | None = None,
+    end_s: float | None = None,
+    events: Sequence[int] = (),
+) -> Replay:
+    """Write the page that plays the run of a folder, by default into the folder.
+
+    It opens at `begin_s`, with the first of `events` chosen. Of a run too large for a page, everything between the two
+    times is kept, and the whole life of these events; what is left out the answer says, and the page.
+    """
     run = read_run(folder)
     if not isinstance(run, SimulatedRun):
-        raise BadInput(f"{folder}: real nodes logged this; only simulated runs can be played so far")
-    page, again = page_of(run, str(folder))
+        raise BadInput(
+            f"{folder}: real nodes logged this without a scenario; serai node log makes folders that have one"
+        )
+    wish = Wish(begin_s, end_s, tuple(sorted(set(events))))
+    _check(run, wish, str(folder))
+    whole = run if run.full_log else again_with_full_log(run, str(folder))
+    page, left_out = _fitting(whole, wish, _recorded(Path(folder)))
     file = write_page(page, Path(folder) / PAGE if out is None else Path(out))
-    return Replay(file, len(page.encode()), again)
+    return Replay(file, len(page.encode()), whole is not run, left_out)
 
 
 def page_of(run: SimulatedRun, source: str = "run") -> tuple[str, bool]:
-    """The page of a run, and whether it had to be simulated again for it."""
+    """The page of a run, nothing left out, and whether it had to be simulated again for it."""
     whole = run if run.full_log else again_with_full_log(run, source)
-    return render(run.kind, _sheet(whole)), whole is not run
+    return render(run.kind, _with_facts(whole, _SHEETS[run.kind](whole))), whole is not run
+
+
+def _check(run: SimulatedRun, wish: Wish, source: str) -> None:
+    """Refuse times and events that the run does not have."""
+    times = [time_s for time_s in (wish.begin_s, wish.end_s) if time_s is not None]
+    if times and run.kind not in _STREAMS:
+        raise BadInput(f"{source}: an overlay has no clock, its page plays hops; leave --from and --to out")
+    end_s = getattr(run.scenario, "duration_s", 0.0)
+    if any(not 0 <= time_s <= end_s for time_s in times):
+        raise BadInput(f"{source}: the run lasts from 0 to {end_s:.0f} s; choose --from and --to within")
+    if len(times) == 2 and times[0] >= times[1]:
+        raise BadInput(f"{source}: --from {times[0]:.0f} s is not before --to {times[1]:.0f} s")
+    count = len(run.tables["events"])
+    if absent := [event for event in wish.events if not 0 <= event < count]:
+        there = f"its events are 0 to {count - 1}" if count else "the run has no events"
+        raise BadInput(f"{source}: no event {', '.join(map(str, absent))}; {there}")
+
+
+def _recorded(folder: Path) -> dict[str, Any]:
+    """When real nodes logged a run, and who of them kept no log; nothing of a simulation."""
+    said = read_description(folder)
+    if said.get("origin") != "field":
+        return {}
+    return {"recorded": said.get("begin", ""), "silent": said.get("nodes_without_log", [])}
+
+
+def _fitting(run: SimulatedRun, wish: Wish, facts: Mapping[str, Any] | None = None) -> tuple[str, str]:
+    """The page of a run with a full log, and what had to be left out of it to keep it small."""
+    kind, opening = run.kind, _opening(wish) | dict(facts or {})
+    if kind not in _STREAMS:
+        return render(kind, _with_facts(run, _SHEETS[kind](run), opening)), ""
+    streams = _STREAMS[kind](run)
+    if len(streams.row_s) * _LEAST_ROW_BYTES <= MOST_BYTES:
+        page = render(kind, _with_facts(run, _SHEETS[kind](run), opening))
+        if len(page) <= MOST_BYTES:
+            return page, ""
+    cut = cut_to_fit(streams, wish, MOST_BYTES)
+    while True:
+        sheet = thin(partial(_SHEETS[kind], run), streams, cut)
+        page = render(kind, _with_facts(run, sheet, opening))
+        if len(page) <= MOST_BYTES or cut.one_in >= max(streams.events, 2):
+            return page, in_words(sheet.head)
+        cut = cut._replace(one_in=2 * cut.one_in)
+
+
+def _opening(wish: Wish) -> dict[str, Any]:
+    """Where the page opens."""
+    opening: dict[str, Any] = {} if wish.begin_s is None else {"opening": wish.begin_s}
+    return opening | ({"chosen": wish.events[0]} if wish.events else {})
 
 
 def again_with_full_log(run: SimulatedRun, source: str) -> SimulatedRun:
@@ -80,12 +151,11 @@ def _difference(one: dict[str, str], other: dict[str, str]) -> str:
     return ", ".join(changed) or "the versions are the same"
 
 
-def _sheet(run: SimulatedRun) -> Sheet:
-    sheet = _SHEETS[run.kind](run)
+def _with_facts(run: SimulatedRun, sheet: Sheet, opening: Mapping[str, Any] | None = None) -> Sheet:
     common: dict[str, Any] = {
         "title": run.scenario.title or run.scenario.name,
-        "protocol": run.protocol,
+        "protocol": protocol_label(run.protocol),
         "seed": run.seed,
         "attributes": list(run.attributes),
     }
-    return sheet._replace(head=common | sheet.head)
+    return sheet._replace(head=common | sheet.head | dict(opening or {}))

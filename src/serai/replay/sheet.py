@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from serai.log.losses import Losses
 
 Numbers = NDArray[Any]
 
@@ -26,16 +30,74 @@ class Links(NamedTuple):
     of_row: Numbers
 
 
+class Kept(NamedTuple):
+    """Which transfers, drops and events of a run a page gets: masks, or slices of everything."""
+
+    rows: Any = slice(None)
+    drops: Any = slice(None)
+    events: Any = slice(None)
+
+
+EVERYTHING = Kept()
+
+
+class Change(NamedTuple):
+    """What changes at nodes (-1: at none) from a time on: what they hold, what they have spent; None: nothing."""
+
+    time_s: Numbers
+    node: Numbers
+    held: Any
+    spent: Any
+
+
+class Streams(NamedTuple):
+    """A run's whole log, as whoever thins it needs it."""
+
+    nodes: int
+    events: int
+    end_s: float
+    row_s: Numbers
+    link: Numbers
+    event: Numbers
+    drop_s: Numbers
+    drop_event: Numbers
+    changes: Callable[[], list[Change]]
+
+
 def links_of(sender: Numbers, receiver: Numbers, nodes: int) -> Links:
     """One number for sender and receiver; links are numbered by their ends."""
-    found, of_row = np.unique(sender.astype(np.int64) * nodes + receiver, return_inverse=True)
-    return Links(found // nodes, found % nodes, of_row)
+    told = pa.array(sender.astype(np.int64) * nodes + receiver).dictionary_encode()  # links are few: no sorting of rows
+    found, of_row = told.dictionary.to_numpy(), told.indices.to_numpy()
+    order = np.argsort(found)
+    place = np.empty(len(order), np.uint32)
+    place[order] = np.arange(len(order))
+    return Links(found[order] // nodes, found[order] % nodes, place[of_row])
+
+
+def of_losses(found: Losses | None, kept: Kept) -> dict[str, Numbers]:
+    """Why pairs were lost, of the events that are kept; every subscriber a number, times in milliseconds."""
+    assert found is not None  # a full log tells
+    chosen = slice(None) if kept is EVERYTHING else kept.events[found.event]
+    return {
+        "lostEvent": found.event[chosen],
+        "lostNode": found.subscriber[chosen],
+        "lostWhy": found.why[chosen],
+        "lostAt": found.node[chosen],
+        "lostMs": np.rint(found.time_s[chosen] * 1000).astype(np.int64),
+    }
 
 
 def in_bits(wanted: NDArray[np.bool_]) -> Numbers:
     """Who wants each event, [event, node], as a row of bytes for each event, the first node in the lowest bit."""
     packed: Numbers = np.packbits(wanted, axis=1, bitorder="little").ravel()
     return packed
+
+
+def shortened(values: NDArray[np.float64]) -> Numbers:
+    """The same numbers to one part in 100,000, which is more than a page shows, in bytes that are shorter packed."""
+    short = values.astype("<f4").view("<u4")
+    told: Numbers = ((short.astype(np.uint64) + 0x40) & 0xFFFFFF80).astype("<u4").view("<f4")
+    return told
 
 
 def per_second(times: Numbers, seconds: int) -> Numbers:

@@ -11,7 +11,7 @@ from typing import Final
 
 from serai.core.statistics import with_interval
 from serai.report.results import Case, Results
-from serai.report.wording import in_words
+from serai.report.wording import in_words, three_digits
 
 DELIVERY: Final = "delivery_ratio"
 ALMOST: Final = 0.9
@@ -22,7 +22,7 @@ _MOST_RANKED: Final = 4
 
 
 def opening(results: Results) -> str:
-    """Who delivers most; then who is best in what else, of those that deliver almost as much."""
+    """What each delivers; then who is best in what else, of those that deliver almost as much as the first."""
     swept = len(results.numbers) > 1
     order = ranked(results, DELIVERY, list(results.cases))
     if not order:
@@ -34,10 +34,15 @@ def opening(results: Results) -> str:
 
 
 def headline(results: Results) -> str:
-    """Who delivers most and what that costs, in one sentence or two, for a comparison at one point."""
+    """Who delivers most and what that costs, in one sentence or two; of a sweep how far apart its ends are."""
     order = ranked(results, DELIVERY, list(results.cases))
-    if len(results.numbers) > 1 or len(order) < 2:
+    if len(order) < 2:
         return ""
+    if len(results.numbers) > 1:
+        ends = [f"{100 * results.estimate(case, DELIVERY).mean:.0f} % ({results.name(case)})" for case in order]
+        return f"Between {ends[-1]} and {ends[0]} of what subscribers want is delivered."
+    if len({results.estimate(case, DELIVERY).mean for case in order}) == 1:
+        return _all_alike(results, order)
     best, *others = order[:_MOST_RANKED]
     alike = [case for case in others if not differ(results, best, case, DELIVERY)]
     behind = [case for case in others if case not in alike]
@@ -49,6 +54,25 @@ def headline(results: Results) -> str:
         first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
     ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
     return f"{first}{ahead}.{_life(results, best, others)}"
+
+
+def _all_alike(results: Results, order: list[Case]) -> str:
+    """That all deliver the same, and in what they certainly differ first."""
+    share = f"{100 * results.estimate(order[0], DELIVERY).mean:.0f} %"
+    first = f"{_listed([results.name(case) for case in order])} deliver {share} of what subscribers want, all of them."
+    for metric in results.headlines:
+        found = ranked(results, metric, order) if fair_metric(results, metric) == metric != DELIVERY else []
+        if len(found) > 1 and differ(results, found[0], found[-1], metric):
+            scale = results.scale(metric)
+            ends = _listed([_named(results, case, metric) for case in (found[0], found[-1])])
+            return f"{first} They differ in {scale.name}: {ends}."
+    return first
+
+
+def _named(results: Results, case: Case, metric: str) -> str:
+    scale = results.scale(metric)
+    value = three_digits(scale.factor * results.estimate(case, metric).mean)
+    return f"{results.name(case)} {value} {scale.unit}".rstrip()
 
 
 def _life(results: Results, best: Case, others: list[Case]) -> str:
@@ -88,19 +112,17 @@ def fair_metric(results: Results, metric: str) -> str:
 
 
 def _span(results: Results, metric: str, order: list[Case]) -> str:
-    """The best and the worst point of a sweep in a metric, in one sentence."""
+    """How far the points of a sweep are apart in a metric, from worst to best."""
     name = results.scale(metric).name.capitalize()
     best, worst = (_said(results, case, metric) for case in (order[0], order[-1]))
-    return f"{name}: best {best}, worst {worst}." if len(order) > 1 else f"{name}: {best}."
+    return f"{name}: from {worst} to {best}." if len(order) > 1 else f"{name}: {best}."
 
 
 def _order(results: Results, order: list[Case]) -> str:
-    """Who delivers most and who comes after, in one sentence."""
-    best, *others = order[:_MOST_RANKED]
-    end = f", followed by {_listed([_said(results, case, DELIVERY) for case in others])}" if others else ""
-    if len(order) > _MOST_RANKED:
-        end += f", and {in_words(len(order) - _MOST_RANKED, 'other')}"
-    return f"{results.scale(DELIVERY).name.capitalize()}: {_said(results, best, DELIVERY)} is best{end}."
+    """What each delivers, the most first."""
+    said = ", ".join(_said(results, case, DELIVERY) for case in order[:_MOST_RANKED])
+    more = f", and {in_words(len(order) - _MOST_RANKED, 'other')} less" if len(order) > _MOST_RANKED else ""
+    return f"{results.scale(DELIVERY).name.capitalize()}: {said}{more}."
 
 
 def _best_of(results: Results, metric: str, order: list[Case]) -> str:

@@ -14,6 +14,7 @@ from serai.lab import parse_scenario
 from serai.log.metrics import declared
 from serai.opportunistic.metrics import OpportunisticMetrics
 from serai.opportunistic.paper import (
+    BASELINES,
     CLAIMS,
     FLOODING,
     SHORT_DELAY,
@@ -27,7 +28,7 @@ from serai.opportunistic.paper import (
 )
 from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
 from serai.report.page import write_page
-from serai.report.sections import Block, Section
+from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
 from serai.report.wording import Scale, scale_of
 from serai.sweeping.plan import Plan, join_plans, plan_comparison
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from serai.sweeping.results import Sweep
 
 SHOWN: Final = ("delivery_ratio", "mean_delay_s", "worst_tenth_ratio", "bytes_per_delivery")
+BESIDE: Final = ("delivery_ratio", "mean_delay_s", "bytes_per_delivery", "fairness_subscribers", "worst_tenth_ratio")
 _FEW: Final = 8
 _LEGEND: Final = "Filters: K Known Subscription, H Hop Count, D Duplicate, - none; then the priorities, by vote."
 
@@ -44,7 +46,7 @@ def study_plan(seeds: int) -> Plan:
     """Every router in every world: a point each, named by its settings."""
     plans = []
     for world in worlds():
-        for variant in variants():
+        for variant in (*variants(), *BASELINES):
             scenario = parse_scenario(scenario_text(world, variant), source=f"{world.name}, {variant.name}")
             point = {"world": world.name, "router": variant.name}
             plans.append(replace(plan_comparison(world.name, [scenario], seeds), points=(point,)))
@@ -70,15 +72,23 @@ def read_study(sweep: Sweep) -> Study:
     names = [(number, point["world"], point["router"]) for number, point in enumerate(plan.points)]
     side_by_side = relabelled(sweep.rows, names)
     estimates: dict[tuple[str, str], dict[str, Estimate]] = {}
-    for row in summary(side_by_side, SHOWN).toArrow().to_pylist():
+    for row in summary(side_by_side, BESIDE).toArrow().to_pylist():
         estimates.setdefault((row["point"], row["protocol"]), {})[row["metric"]] = _estimate(row)
-    found = paired(side_by_side, SHORT_DELAY.name, SHOWN).toArrow().to_pylist()
+    found = paired(side_by_side, SHORT_DELAY.name, BESIDE).toArrow().to_pylist()
     return Study(plan.seeds, estimates, {(r["point"], r["protocol"], r["metric"]): _estimate(r) for r in found})
 
 
 def _estimate(row: dict[str, Any]) -> Estimate:
     mean, error = (math.nan if row[name] is None else row[name] for name in ("mean", "standard_error"))
     return Estimate(mean, error, row["count"])
+
+
+def routers_of(study: Study, world: str) -> dict[str, dict[str, Estimate]]:
+    """What the routers that the text is about did in a world."""
+    return {name: found for (place, name), found in study.estimates.items() if place == world and name not in _OTHERS}
+
+
+_OTHERS: Final = tuple(variant.name for variant in BASELINES)
 
 
 # --- Claims
@@ -107,7 +117,7 @@ def judge(study: Study, world: str) -> list[Judged]:
 
 def _delivers_best(study: Study, world: str) -> tuple[Verdict, str]:
     """No other router delivers significantly more; with so many compared, each is asked at 5 % over their number."""
-    routers = [name for place, name in study.estimates if place == world and name != SHORT_DELAY.name]
+    routers = [name for name in routers_of(study, world) if name != SHORT_DELAY.name]
     differences = {name: study.differences[world, name, "delivery_ratio"] for name in routers}
     best = max(differences, key=lambda name: differences[name].mean)
     gain = differences[best]
@@ -125,8 +135,8 @@ def _is_quick(study: Study, world: str, router: Variant) -> tuple[Verdict, str]:
     """The mean delay lies below the median of all routers."""
     delays = {
         name: found["mean_delay_s"]
-        for (place, name), found in study.estimates.items()
-        if place == world and math.isfinite(found["mean_delay_s"].mean)
+        for name, found in routers_of(study, world).items()
+        if math.isfinite(found["mean_delay_s"].mean)
     }
     if router.name not in delays:
         return OPEN, "it delivered nothing"
@@ -152,7 +162,7 @@ def _is_worse(study: Study, world: str, metric: str) -> tuple[Verdict, str]:
 def ranking(study: Study, world: World, most: int | None = None) -> Table:
     """The routers of a world by what they deliver; of many only the first, Flooding, Short Delay and the last."""
     names = sorted(
-        (name for place, name in study.estimates if place == world.name),
+        routers_of(study, world.name),
         key=lambda name: -_or_nothing(study.estimates[world.name, name]["delivery_ratio"].mean),
     )
     shown = names if most is None else _some(names, most)
@@ -181,6 +191,37 @@ def _or_nothing(value: float) -> float:
     return value if math.isfinite(value) else -1.0
 
 
+def side_by_side(study: Study, world: World) -> Table:
+    """Routers of others beside Flooding, Short Delay, and the DPSP router that delivers most."""
+    own = routers_of(study, world.name)
+    best = max(own, key=lambda name: _or_nothing(own[name]["delivery_ratio"].mean))
+    found = {name: study.estimates[world.name, name] for name in {best, FLOODING.name, SHORT_DELAY.name, *_OTHERS}}
+    names = sorted(found, key=lambda name: (-_or_nothing(found[name]["delivery_ratio"].mean), name))
+    scales = [_scale(metric) for metric in BESIDE]
+    rows = tuple(
+        (
+            text(f"{name} (DPSP)" if name in own and name != FLOODING.name else name, name in own),
+            *(estimated(found[name][metric], scale, name in own) for metric, scale in zip(BESIDE, scales, strict=True)),
+            _gain(study, world, name),
+        )
+        for name in names
+    )
+    heads = ("router", *(scale.heading for scale in scales), "delivered more than Short Delay, points")
+    notes = (
+        "Each with its defaults and the same seeds. The best of 128 DPSP routers was chosen by these very runs, which"
+        " flatters it.",
+        "The last column is paired, run by run.",
+    )
+    return Table(f"beside-{world.name}", f"Side by side: {world.title}", heads, rows, notes)
+
+
+def _gain(study: Study, world: World, name: str) -> Cell:
+    if name == SHORT_DELAY.name:
+        return text("-")
+    gain = study.differences[world.name, name, "delivery_ratio"]
+    return Cell(with_interval(gain, 100.0), 100.0 * gain.mean)
+
+
 def claims_table(study: Study) -> Table:
     """Every claim in every world."""
     rows = tuple(
@@ -198,7 +239,7 @@ def claims_table(study: Study) -> Table:
 
 def write_study(study: Study, folder: Path) -> Path:
     """The page of the study, with its tables beside it."""
-    count = len(variants())
+    count = len(variants()) + len(BASELINES)
     answer = (
         f"{count} routers in {len(worlds())} worlds, {study.seeds} seeds each; means with 95 % intervals. The text"
         " prints no numbers, so nothing here is compared with one.",
@@ -208,6 +249,7 @@ def write_study(study: Study, folder: Path) -> Path:
     chapters = [
         Section("answer", "The answer", answer),
         Section("claims", "The text's claims", tables=(claims_table(study),)),
+        Section("beside", "DPSP beside other routers", tables=tuple(side_by_side(study, one) for one in worlds())),
         *(Section(world.name, world.title, tables=(ranking(study, world),)) for world in worlds()),
         Section("scenarios", "The worlds", blocks=tuple(_block(world) for world in worlds())),
         Section("reproduce", "How to reproduce", (f"serai paper dpsp --seeds {study.seeds}",)),
@@ -224,6 +266,7 @@ def as_text(study: Study) -> str:
     lines = []
     for world in worlds():
         lines += [f" {world.title}", to_text(_narrow(ranking(study, world, _FEW))), ""]
+        lines += [" beside routers of others", to_text(_narrow(side_by_side(study, world))), ""]
         for judged in judge(study, world.name):
             lines.append(f"  {judged.verdict:<15} {judged.claim.name}")
             lines.append(f"  {'':<15} {judged.evidence}")

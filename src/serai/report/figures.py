@@ -1,92 +1,53 @@
 """Figures as SVG: the same input gives the same bytes. Each is one panel, so that a page can stack them on a phone.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; each protocol also has its own marker
-and dashes.
+Colours are chosen so that colour-blind readers can tell them apart; each protocol also has its own mark and dashes.
 """
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from serai.log.svg import CAUSES, Drawing, ink, ticks, width_of
+from serai.report.panel import (
+    WIDTH,
+    Axis,
+    Mark,
+    label_below,
+    look_of_line,
+    name_curves,
+    open_panel,
+    put_mark,
+    put_star,
+    whisker,
+)
+from serai.report.wording import three_digits
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: the name of its file, the picture, what it shows to who cannot see it, and its caption."""
+    """A figure: the name of its file, the drawing, which says what it shows to who cannot see it, and its caption."""
 
     name: str
     svg: str
-    alt: str
     caption: str
-    inline: bool = False
-    """Whether it is made for any ground, light or dark, and may stand in a page as it is."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """How the curve of a protocol looks."""
-
-    colour: str
-    marker: str
-    dashes: tuple[float, ...] = ()
 
 
 _MARKS: Final = (
-    Mark("#0072B2", "o"),
-    Mark("#D55E00", "s", (6, 2)),
-    Mark("#009E73", "^", (2, 2)),
-    Mark("#CC79A7", "D", (6, 2, 2, 2)),
-    Mark("#E69F00", "v", (1, 1)),
-    Mark("#56B4E9", "P", (4, 1)),
-    Mark("#000000", "X"),
+    Mark("p0", "disc"),
+    Mark("p1", "square", (6, 2)),
+    Mark("p2", "triangle", (2, 2)),
+    Mark("p3", "diamond", (6, 2, 2, 2)),
+    Mark("p4", "wedge", (1, 1)),
+    Mark("p5", "plus", (4, 1)),
+    Mark("p6", "cross"),
 )
 _KNOWN: Final = {"ced": 0, "cet": 1, "dg": 2}
-_CAUSES: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-
-_STYLE: Final[dict[str, Any]] = {
-    "svg.hashsalt": "serai",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
-    "axes.labelcolor": "#222222",
-    "axes.titlesize": 9,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.6,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "legend.columnspacing": 1.2,
-    "legend.handlelength": 1.8,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-}
-_SIZE_INCHES: Final = (3.7, 2.8)
-
-
-def as_svg(figure: Figure) -> str:
-    """The figure as the text of an SVG element; the same figure gives the same text."""
-    import matplotlib as mpl
-
-    stream = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "serai", "svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
+_MOST_STEPS: Final = 500  # of a curve: more cannot be seen
+_WIDEST_LABEL: Final = 110.0  # of a line; a longer one stands above its line
 
 
 def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
@@ -100,8 +61,8 @@ def mark_of(protocol: str, protocols: Sequence[str]) -> Mark:
 
 
 def colour_of(protocol: str, protocols: Sequence[str]) -> str:
-    """The colour of a protocol in hand-made pictures, by the name that `serai.log.svg` gives it."""
-    return f"p{_MARKS.index(mark_of(protocol, protocols))}"
+    """The colour of a protocol, by the name that `serai.log.svg` gives it."""
+    return mark_of(protocol, protocols).colour
 
 
 @dataclass(frozen=True)
@@ -117,48 +78,44 @@ class Series:
     published: Mapping[float, float] = field(default_factory=dict)
 
 
+# --- Means against a setting
+
+
 def curves(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> Picture:
     """Means with intervals against a setting, seeds as dots, printed numbers as stars."""
-    with _panel() as (figure, axes):
-        step = _smallest_step([at for one in series for at in one.at])
-        for number, one in enumerate(series):
-            shift = 0.05 * step * (number - (len(series) - 1) / 2)  # beside each other, so that none hides another
-            _draw_curve(axes, one, shift)
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        axes.set_xticks(sorted({at for one in series for at in one.at}))
-        _from_zero(axes)
-        _legend(axes)
-        return Picture(name, as_svg(figure), _said(caption, series), caption)
+    places = sorted({at for one in series for at in one.at})
+    step = min((after - before for before, after in pairwise(places)), default=1.0)
+    values = [0.0, *_heights(series)]
+    span = (places[0] - 0.1 * step, places[-1] + 0.1 * step), (min(values), max(values) * 1.03 or 1.0)
+    panel = open_panel([(one.label, one.mark) for one in series], span, (x, y), places)
+    for place, one in enumerate(series):
+        shift = 0.05 * step * (place - (len(series) - 1) / 2)  # beside each other, so that none hides another
+        at = [panel.across.at(place + shift) for place in one.at]
+        drawing, colour = panel.drawing, one.mark.colour
+        for where, dots in zip(at, one.dots, strict=False):
+            for dot in dots:
+                drawing.circle(where, panel.up.at(dot), 1.7, fill=ink(colour), fill_opacity=0.3)
+        known = [(where, panel.up.at(mean)) for where, mean in zip(at, one.mean, strict=True)]
+        drawing.line(known, **look_of_line(one.mark))
+        for where, mean, half in zip(at, one.mean, one.half_width, strict=True):
+            if math.isfinite(half):
+                whisker(drawing, [(where, panel.up.at(mean - half)), (where, panel.up.at(mean + half))], colour)
+        for where, mean, value in zip(at, one.mean, one.at, strict=True):
+            put_mark(drawing, one.mark, where, panel.up.at(mean), f"{one.label}: {mean:.3g} at {value:g}")
+        for value, printed in one.published.items():
+            put_star(drawing, colour, *panel.point(value, printed), f"{one.label}, published: {printed:g}")
+    return Picture(name, panel.drawing.svg(_said(caption, series)), caption)
 
 
-def _draw_curve(axes: Axes, one: Series, shift: float) -> None:
-    places = [at + shift for at in one.at]
-    for place, dots in zip(places, one.dots, strict=False):
-        axes.plot([place] * len(dots), dots, ".", color=one.mark.colour, alpha=0.3, markersize=3.5, markeredgewidth=0)
-    axes.errorbar(
-        places,
-        one.mean,
-        yerr=[width if math.isfinite(width) else 0 for width in one.half_width],
-        label=one.label,
-        color=one.mark.colour,
-        marker=one.mark.marker,
-        dashes=one.mark.dashes or (None, None),
-        capsize=2.5,
-        elinewidth=1,
-    )
-    if one.published:
-        label = "_" if "published" in axes.get_legend_handles_labels()[1] else "published"  # one star says it for all
-        axes.plot(
-            list(one.published),
-            list(one.published.values()),
-            "*",
-            color="white",
-            markeredgecolor=one.mark.colour,
-            markersize=11,
-            label=label,
-            zorder=5,
-        )
+def _heights(series: Sequence[Series]) -> Iterator[float]:
+    """Every number that a figure has to have room for."""
+    for one in series:
+        yield from one.published.values()
+        for dots in one.dots:
+            yield from dots
+        for mean, half in zip(one.mean, one.half_width, strict=True):
+            yield mean + (half if math.isfinite(half) else 0.0)
+            yield mean - (half if math.isfinite(half) else 0.0)
 
 
 def _said(caption: str, series: Sequence[Series]) -> str:
@@ -172,97 +129,95 @@ def _said(caption: str, series: Sequence[Series]) -> str:
     return f"{caption} {'; '.join(ends)}."
 
 
+# --- Shares within a time
+
+
 def steps(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> Picture:
-    """Curves that rise step by step, such as the fraction delivered within a time."""
-    with _panel() as (figure, axes):
-        for one in series:
-            axes.step(
-                one.at,
-                one.mean,
-                where="post",
-                label=one.label,
-                color=one.mark.colour,
-                dashes=one.mark.dashes or (None, None),
-            )
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        axes.set_ylim(0, 100)
-        axes.set_xlim(left=0)
-        _legend(axes)
-        return Picture(name, as_svg(figure), _said(caption, series), caption)
+    """Curves that rise step by step, such as the percentage delivered within a time."""
+    longest = max((one.at[-1] for one in series if len(one.at)), default=1.0)
+    panel = open_panel([(one.label, Mark(one.mark.colour, "", one.mark.dashes)) for one in series],
+                       ((0.0, longest), (0.0, 100.0)), (x, y))  # fmt: skip
+    for one in series:
+        every = max(1, len(one.at) // _MOST_STEPS)
+        kept = [*range(0, len(one.at) - 1, every), len(one.at) - 1] if len(one.at) else []
+        way, height = [], 0.0
+        for index in kept:
+            way += [panel.point(one.at[index], height), panel.point(one.at[index], one.mean[index])]
+            height = one.mean[index]
+        way.append(panel.point(longest, height))
+        panel.drawing.line(way, **look_of_line(one.mark))
+    return Picture(name, panel.drawing.svg(_said(caption, series)), caption)
+
+
+# --- Cases compared
 
 
 def levels(name: str, series: Sequence[Series], x: str, caption: str) -> Picture:
     """One mean with its interval per line, seeds as dots: for comparing cases in one metric."""
-    with _panel(height=0.8 + 0.32 * len(series)) as (figure, axes):
-        for line, one in enumerate(series):
-            for dots in one.dots:
-                axes.plot(
-                    dots, [line] * len(dots), ".", color=one.mark.colour, alpha=0.3, markersize=3.5, markeredgewidth=0
-                )
-            width = one.half_width[0] if math.isfinite(one.half_width[0]) else 0
-            axes.errorbar(
-                one.mean, [line], xerr=[width], color=one.mark.colour, marker=one.mark.marker, capsize=2.5, linestyle=""
-            )
-        axes.set_yticks(range(len(series)), [one.label for one in series])
-        axes.set_ylim(len(series) - 0.4, -0.6)
-        axes.set_xlabel(x)
-        axes.set_xlim(left=0)
-        axes.grid(visible=False, axis="y")
-        alt = f"{caption} {'; '.join(f'{one.label}: {one.mean[0]:.3g}' for one in series)}."
-        return Picture(name, as_svg(figure), alt, caption)
+    most = max(_heights(series), default=1.0) * 1.03 or 1.0
+    lines = _Lines([one.label for one in series], most, x)
+    drawing, across = lines.drawing, lines.across
+    for y, one in zip(lines.places, series, strict=True):
+        for dots in one.dots:
+            for dot in dots:
+                drawing.circle(across.at(dot), y, 1.9, fill=ink(one.mark.colour), fill_opacity=0.3)
+        mean, half = one.mean[0], one.half_width[0]
+        if math.isfinite(half):
+            whisker(drawing, [(across.at(mean - half), y), (across.at(mean + half), y)], one.mark.colour)
+        put_mark(drawing, one.mark, across.at(mean), y, f"{one.label}: {mean:.3g}")
+    told = f"{caption} {'; '.join(f'{one.label}: {one.mean[0]:.3g}' for one in series)}."
+    return Picture(name, drawing.svg(told), caption)
 
 
-def stacked(name: str, labels: Sequence[str], parts: Mapping[str, Sequence[float]], x: str, caption: str) -> Picture:
-    """One bar per line, cut into named parts."""
-    with _panel(height=1.0 + 0.32 * len(labels)) as (figure, axes):
-        left = [0.0] * len(labels)
-        for number, (part, lengths) in enumerate(parts.items()):
-            colour = _CAUSES[number % len(_CAUSES)]
-            axes.barh(range(len(labels)), lengths, 0.6, left=left, label=part, color=colour, edgecolor="white")
-            left = [start + length for start, length in zip(left, lengths, strict=True)]
-        axes.set_yticks(range(len(labels)), labels)
-        axes.set_ylim(len(labels) - 0.4, -0.6)
-        axes.set_xlabel(x)
-        axes.locator_params(axis="x", nbins=5)  # five digits need room
-        axes.grid(visible=False, axis="y")
-        _legend(axes)
-        words = "; ".join(
-            f"{label}: {', '.join(f'{part} {lengths[line]:,.0f}' for part, lengths in parts.items())}"
-            for line, label in enumerate(labels)
-        )
-        return Picture(name, as_svg(figure), f"{caption} {words}.", caption)
+def stacked(
+    name: str,
+    labels: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    x: str,
+    caption: str,
+    colours: Sequence[str] = CAUSES,
+) -> Picture:
+    """One bar per line, cut into named parts; those that are nothing anywhere are left out."""
+    whole = [sum(lengths) for lengths in zip(*parts.values(), strict=True)]
+    looks = {part: colours[place % len(colours)] for place, part in enumerate(parts) if any(parts[part])}
+    marks = [(part, Mark(colour, "square")) for part, colour in looks.items()]
+    lines = _Lines(labels, max(whole, default=1.0) or 1.0, x, marks)
+    drawing, across = lines.drawing, lines.across
+    for line, y in enumerate(lines.places):
+        left = 0.0
+        for part, colour in looks.items():
+            length = parts[part][line]
+            begin, end = across.at(left), across.at(left + length)
+            said = f"{labels[line]}, {part}: {three_digits(length)}"
+            drawing.bar(begin, y - 8, max(0.0, end - begin - 0.6), 16, said, fill=ink(colour))
+            left += length
+    words = "; ".join(
+        f"{label}: {', '.join(f'{part} {three_digits(lengths[line])}' for part, lengths in parts.items())}"
+        for line, label in enumerate(labels)
+    )
+    return Picture(name, drawing.svg(f"{caption} {words}."), caption)
 
 
-# --- What they share
+class _Lines:
+    """A panel with a named line for each case, and an axis below."""
 
-
-@contextmanager
-def _panel(height: float = _SIZE_INCHES[1]) -> Iterator[tuple[Figure, Axes]]:
-    """A figure with one panel, drawn in our style whatever the user's matplotlib is set to."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE)  # type: ignore[arg-type]  # its keys are a long list of literals
-        figure = Figure(figsize=(_SIZE_INCHES[0], height), layout="constrained")
-        yield figure, figure.subplots()
-
-
-def _legend(axes: Axes) -> None:
-    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] == "published")
-    handles, labels = zip(*entries, strict=True)
-    columns = len(entries) if len(entries) < 5 else math.ceil(len(entries) / 2)
-    axes.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderaxespad=0.2)
-
-
-def _from_zero(axes: Axes) -> None:
-    """Begin at nothing, so that heights compare."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(0.0, low), max(0.0, high))
-
-
-def _smallest_step(values: Sequence[float]) -> float:
-    places = sorted(set(values))
-    return min((after - before for before, after in pairwise(places)), default=1.0)
+    def __init__(
+        self, labels: Sequence[str], high: float, heading: str, parts: Sequence[tuple[str, Mark]] = ()
+    ) -> None:
+        widest = max(map(width_of, labels), default=0.0)
+        above = 14.0 if widest > _WIDEST_LABEL else 0.0
+        left, each = 4.0 if above else widest + 10, 26.0 + above
+        self.drawing = drawing = Drawing(WIDTH, 0.0)
+        top = name_curves(drawing, parts, line=False) + 10 if parts else 4.0
+        foot = top + each * len(labels)
+        drawing.height = foot + 36
+        self.across = Axis(0.0, high, left, WIDTH - 8)
+        for value in ticks(0.0, high):
+            x = self.across.at(value)
+            drawing.line([(x, top), (x, foot)], stroke=ink("line"), stroke_width=0.8)
+        label_below(drawing, self.across, ticks(0.0, high), foot + 14)
+        drawing.text((left + WIDTH) / 2, foot + 30, heading, text_anchor="middle")
+        self.places = [top + each * (line + 0.5) + above / 2 for line in range(len(labels))]
+        for label, y in zip(labels, self.places, strict=True):
+            place = {"x": 0.0, "y": y - 14} if above else {"x": left - 8, "y": y + 4, "text_anchor": "end"}
+            drawing.text(words=label, **place, style=f"fill:{ink('ink')}")

@@ -62,9 +62,15 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         served=_served(sweep, main),
         served_seeds=min(_SERVED_SEEDS, plan.seeds),
         scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
+        setting=_setting(plan),
         provenance=_provenance(sweep),
         shown=_shown(sweep, main, typical_seed(estimates, dots)),
     )
+
+
+def _setting(plan: Plan) -> str:
+    worlds = {cell.scenario.in_one_line() for cell in plan.cells}
+    return worlds.pop() if len(worlds) == 1 else ""
 
 
 def headlines_of(kind: AnyKind, estimates: Mapping[tuple[Case, str], Estimate]) -> tuple[str, ...]:
@@ -161,7 +167,7 @@ def _shown(sweep: Sweep, points: list[int], seed: int) -> dict[Case, SimulatedRu
     """A run of each main case with its full log, to be drawn; none where serai has changed since the sweep was run."""
     cells = [cell for cell in sweep.plan.cells if cell.point in points]
     changed = sweep.versions.get("sources") != source_stamp()
-    if sweep.plan.kind.served is None or len(cells) > _MOST_SERVED or changed:
+    if len(cells) > _MOST_SERVED or changed:
         return {}
     return {Case(cell.point, cell.protocol): simulate(cell.scenario, None, seed, full_log=True) for cell in cells}
 

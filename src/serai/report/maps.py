@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.interested import count_interested
 from serai.field.log import FieldRun
-from serai.field.losses import LOST, losses_of
-from serai.log.svg import GROUPS, Drawing, amount, ink
+from serai.field.losses import losses_of
+from serai.kinds import protocol_label
+from serai.lab import pairs_of
+from serai.log.run import SimulatedRun
+from serai.log.svg import GROUPS, Drawing, amount, ink, width_of
 from serai.report.figures import Picture
 
 _SIDE: Final = 360.0
 _SMALL: Final = 240.0
+_EDGE: Final = 9.0  # room for the discs of sensors at the edge
 _PATHS_S: Final = 900
 _PJ_PER_MJ: Final = 1e9
 _MOST_LIVES: Final = 8
-WORDS: Final = dict(
-    zip(
-        LOST, ("never met", "met, not sent", "stranded", "too old on the way", "full queue", "dead sensor"), strict=True
-    )
-)
-
 Numbers = NDArray[Any]
 
 
@@ -52,7 +50,12 @@ def field_map(run: FieldRun, name: str = "field") -> Picture:
     drawing = Drawing(frame.x(world.grid.width_m), frame.height + 18)
     sizes = np.bincount(world.communities.of_sensor)
     ranks = {int(group): rank for rank, group in enumerate(np.argsort(-sizes, kind="stable"))}
-    _cells(drawing, run, frame, sizes, ranks)
+    colours = ["alone" if sizes[group] == 1 else f"g{ranks[group] % GROUPS}" for group in world.communities.of_sensor]
+    drawing.add("rect", x=0, y=0, width=frame.x(world.grid.width_m), height=frame.height, fill=ink("ground"))
+    if world.ranges is None:
+        _cells(drawing, run, frame, colours)
+    else:
+        _circles(drawing, run, frame, colours)
     for number in range(len(world.low)):
         points = _way(run, number)
         strong = number == 0
@@ -69,35 +72,49 @@ def field_map(run: FieldRun, name: str = "field") -> Picture:
             drawing.add("path", d=f"M{x:.1f} {y - 4.5:.1f}l4.5 4.5l-4.5 4.5l-4.5 -4.5Z", fill=ink("alone"))
         else:
             said = f"{world.sensor_names[sensor]}, community of {sizes[group]}"
-            look = {"fill": ink(f"g{ranks[group] % GROUPS}"), "stroke": ink("ground"), "stroke_width": 1}
+            look = {"fill": ink(colours[sensor]), "stroke": ink("ground"), "stroke_width": 1}
             drawing.circle(x, y, _radius(run, 4.2), said, **look)
     _scale_bar(drawing, run, frame)
     alone = int((sizes == 1).sum())
     largest = ", ".join(str(size) for size in sorted(sizes[sizes > 1].tolist(), reverse=True)[:9])
     caption = (
-        f"Where it happens. {len(world.sensor_x)} sensors; each patch of touching cells is one community"
+        f"Where it happens. {len(world.sensor_x)} sensors; each patch of touching"
+        f" {'cells' if world.ranges is None else 'circles (half the radio range)'} is one community"
         f" ({largest or 'none'} sensors{f'; {alone} alone, as diamonds' if alone else ''}). Lines: the ways of the"
         f" {len(world.low)} subscribers in the first 15 minutes, one of them in strong ink. Seed {run.seed}."
     )
-    return Picture(name, drawing.svg(caption), caption, caption, inline=True)
+    return Picture(name, drawing.svg(caption), caption)
 
 
 def _radius(run: FieldRun, usual: float) -> float:
     return float(usual * min(1.0, (150 / max(len(run.world.sensor_x), 1)) ** 0.5))
 
 
-def _cells(drawing: Drawing, run: FieldRun, frame: _Frame, sizes: Numbers, ranks: dict[int, int]) -> None:
-    """The ground, and each cell that has a sensor in the colour of its community."""
+def _cells(drawing: Drawing, run: FieldRun, frame: _Frame, colours: Sequence[str]) -> None:
+    """Each cell that has a sensor in the colour of its community."""
     grid = run.world.grid
     wide, high = frame.x(grid.width_m) / grid.columns, frame.height / grid.rows
-    drawing.add("rect", x=0, y=0, width=frame.x(grid.width_m), height=frame.height, fill=ink("ground"))
     cells, first = np.unique(run.world.sensor_cell, return_index=True)
     for cell, sensor in zip(cells.tolist(), first.tolist(), strict=True):
-        group = int(run.world.communities.of_sensor[sensor])
-        colour = "alone" if sizes[group] == 1 else f"g{ranks[group] % GROUPS}"
         column, row = cell % grid.columns, cell // grid.columns
         place = {"x": column * wide, "y": frame.height - (row + 1) * high, "width": wide, "height": high}
-        drawing.add("rect", **place, fill=ink(colour), fill_opacity=0.18)
+        drawing.add("rect", **place, fill=ink(colours[sensor]), fill_opacity=0.18)
+
+
+def _circles(drawing: Drawing, run: FieldRun, frame: _Frame, colours: Sequence[str]) -> None:
+    """Half the range of each sensor in the colour of its community."""
+    world = run.world
+    assert world.ranges is not None
+    places = zip(world.sensor_x.tolist(), world.sensor_y.tolist(), world.ranges.sensors_m.tolist(), strict=True)
+    ways: dict[str, str] = {}
+    for (x, y, range_m), colour in zip(places, colours, strict=True):
+        radius = frame.x(range_m / 2)
+        ways[colour] = ways.get(colour, "") + (
+            f"M{frame.x(x) - radius:.1f} {frame.y(y):.1f}"
+            f"a{radius:.1f} {radius:.1f} 0 1 0 {2 * radius:.1f} 0a{radius:.1f} {radius:.1f} 0 1 0 {-2 * radius:.1f} 0"
+        )
+    for colour, way in ways.items():
+        drawing.add("path", d=way, fill=ink(colour), fill_opacity=0.18)
 
 
 def _way(run: FieldRun, subscriber: int) -> list[tuple[float, float]]:
@@ -130,24 +147,26 @@ def energy_map(run: FieldRun, most_pj: int, colour: str) -> Picture:
     svg = _amounts(run, spent / max(most_pj, 1), busiest, said, colour, [f"{pj / _PJ_PER_MJ:.1f} mJ" for pj in spent])
     ratio = spent[busiest] / max(spent.mean(), 1e-9)
     caption = (
-        f"{run.protocol.upper()}: all sensors {spent.sum() / 1e12:.2f} J, the busiest {said}, {ratio:.1f} times the"
-        f" mean; its battery lasts {run.metrics.lifetime_days:.1f} days."
+        f"{protocol_label(run.protocol)}: all sensors spent {spent.sum() / 1e12:.2f} J on events, the busiest {said},"
+        f" {ratio:.1f} times the mean; its battery lasts {run.metrics.lifetime_days:.1f} days."
     )
-    return Picture(f"energy-{run.protocol}", svg, caption, caption, inline=True)
+    return Picture(f"energy-{run.protocol}", svg, caption)
 
 
 def loss_map(run: FieldRun, most: int, colour: str) -> Picture | None:
-    """How many pairs were lost of the events of each sensor, and why; None without a full log."""
+    """How many pairs were lost of the events of each sensor; None without a full log."""
     lost = losses_of(run)
     if lost is None:
         return None
-    at = np.bincount(run.world.event_sensor[lost.event], minlength=len(run.world.sensor_x))
+    world = run.world
+    at = np.bincount(world.event_sensor[lost.event], minlength=len(world.sensor_x))
     worst = int(at.argmax())
     svg = _amounts(run, at / max(most, 1), worst, f"{at[worst]:,}", colour, [f"{n} lost" for n in at])
-    counts = np.bincount(lost.why, minlength=len(LOST))
-    reasons = [f"{WORDS[LOST[why]]} {counts[why]:,}" for why in np.argsort(-counts) if counts[why]]
-    caption = f"{run.protocol.upper()}: {len(lost.event):,} lost of {run.metrics.wanted_pairs:,}. {'; '.join(reasons)}."
-    return Picture(f"lost-{run.protocol}", svg, caption, caption, inline=True)
+    caption = (
+        f"{protocol_label(run.protocol)}: {len(lost.event):,} of {run.metrics.wanted_pairs:,} pairs lost; no sensor's"
+        f" events fare worse than those of {world.sensor_names[worst]} ({at[worst]:,})."
+    )
+    return Picture(f"lost-{run.protocol}", svg, caption)
 
 
 def most_lost(run: FieldRun) -> int:
@@ -157,22 +176,42 @@ def most_lost(run: FieldRun) -> int:
 
 
 def _amounts(run: FieldRun, share: Numbers, ringed: int, said: str, colour: str, titles: list[str]) -> str:
-    """Sensors as discs whose size and colour say how much; the one with most has a ring and its number."""
+    """Sensors as discs whose size and colour say how much."""
     frame, world = _Frame.of(run, _SMALL), run.world
-    drawing = Drawing(frame.x(world.grid.width_m), frame.height + 18)
-    drawing.text(0, 11, run.protocol.upper(), font_weight=650, style=f"fill:{ink(colour)}")
-    drawing.add("rect", x=0, y=18, width=drawing.width, height=frame.height, fill=ink("ground"))
-    for sensor in np.argsort(share, kind="stable").tolist():
-        place = frame.x(world.sensor_x[sensor]), 18 + frame.y(world.sensor_y[sensor])
-        size = _radius(run, 1.6 + 6.5 * float(share[sensor]) ** 0.5)
+    places = [
+        (_EDGE + frame.x(x), 18 + _EDGE + frame.y(y))
+        for x, y in zip(world.sensor_x.tolist(), world.sensor_y.tolist(), strict=True)
+    ]
+    drawing = Drawing(frame.x(world.grid.width_m) + 2 * _EDGE, frame.height + 2 * _EDGE + 18)
+    name = protocol_label(run.protocol)
+    drawing.text(0, 11, name, font_weight=650, style=f"fill:{ink(colour)}")
+    drawing.add("rect", x=0, y=18, width=drawing.width, height=drawing.height - 18, fill=ink("ground"))
+    named = [f"{name}: {title}" for name, title in zip(world.sensor_names, titles, strict=True)]
+    discs(drawing, places, share, named, ringed, said)
+    return drawing.svg(
+        f"{protocol_label(run.protocol)}: size and colour of each sensor by amount; the largest is {said}"
+    )
+
+
+def discs(
+    drawing: Drawing,
+    places: Sequence[tuple[float, float]],
+    share: Numbers,
+    titles: Sequence[str],
+    ringed: int,
+    said: str,
+) -> None:
+    """Nodes as discs whose size and colour say how much; the one with most has a ring and its number."""
+    small = min(1.0, (150 / max(len(places), 1)) ** 0.5)
+    for node in np.argsort(share, kind="stable").tolist():
+        x, y = places[node]
         drawing.circle(
-            *place, size, f"{world.sensor_names[sensor]}: {titles[sensor]}", fill=amount(float(share[sensor]))
+            x, y, small * (1.6 + 6.5 * float(share[node]) ** 0.5), titles[node], fill=amount(float(share[node]))
         )
-    x, y = frame.x(world.sensor_x[ringed]), 18 + frame.y(world.sensor_y[ringed])
+    x, y = places[ringed]
     drawing.circle(x, y, 11, fill="none", stroke=ink("ink"), stroke_width=1.4)
     left = x > drawing.width / 2
     drawing.text(x - 15 if left else x + 15, y + 4, said, text_anchor="end" if left else "start", class_="strong")
-    return drawing.svg(f"{run.protocol.upper()}: size and colour of each sensor by amount; the largest is {said}")
 
 
 # --- Lives
@@ -183,65 +222,68 @@ class _Life(NamedTuple):
 
     event: int
     waits_s: list[float]
+    lifetime_s: float
 
 
-def typical_life(run: FieldRun) -> _Life | None:
+def typical_life(run: SimulatedRun) -> _Life | None:
     """Of the events that lived their whole life and six to eight wanted, the one nearest to the run's averages."""
-    world, ledger, lifetime_s = run.world, run.ledger, float(run.scenario.events.lifetime_s)
-    wanted = count_interested(world.event_values, world.low, world.high)
-    lived = world.event_time_s + lifetime_s < run.scenario.duration_s
+    pairs = pairs_of(run)
+    lived = pairs.born_s + pairs.lifetime_s < pairs.duration_s
     for least, most in ((6, 8), (2, _MOST_LIVES)):
-        events = np.flatnonzero(lived & (wanted >= least) & (wanted <= most))
+        events = np.flatnonzero(lived & (pairs.wanted >= least) & (pairs.wanted <= most))
         if len(events):
             break
     else:
         return None
-    rows = np.flatnonzero(ledger.reception_wanted)
-    event, waited = (
-        ledger.reception_event[rows],
-        ledger.reception_s[rows] - world.event_time_s[ledger.reception_event[rows]],
-    )
-    got = np.bincount(event, minlength=len(wanted))
-    delay = np.bincount(event, weights=waited, minlength=len(wanted)) / np.maximum(got, 1)
-    far = np.abs(got / np.maximum(wanted, 1) - run.metrics.delivery_ratio)[events]
-    far = far + np.abs(delay[events] - run.metrics.mean_delay_s) / max(lifetime_s, 1.0)
+    got = np.bincount(pairs.delivered, minlength=len(lived))
+    delay = np.bincount(pairs.delivered, weights=pairs.delay_s, minlength=len(lived)) / np.maximum(got, 1)
+    far = np.abs(got / np.maximum(pairs.wanted, 1) - len(pairs.delivered) / max(int(pairs.wanted.sum()), 1))[events]
+    mean_s = float(pairs.delay_s.mean()) if len(pairs.delay_s) else 0.0
+    far = far + np.abs(delay[events] - mean_s) / np.maximum(pairs.lifetime_s[events], 1.0)
     chosen = int(events[np.argmin(far)])
-    waits = sorted(waited[event == chosen].tolist())
-    return _Life(chosen, waits + [float("nan")] * int(wanted[chosen] - len(waits)))
+    waits = sorted(pairs.delay_s[pairs.delivered == chosen].tolist())
+    missed = [float("nan")] * int(pairs.wanted[chosen] - len(waits))
+    return _Life(chosen, waits + missed, float(pairs.lifetime_s[chosen]))
 
 
-def lives(runs: list[tuple[FieldRun, str]]) -> Picture | None:
+def lives(runs: Sequence[tuple[SimulatedRun, str]], noun: str = "event") -> Picture | None:
     """A typical event's life under each protocol: a line for each who wants it, until it has it."""
     found = [(run, colour, life) for run, colour in runs if (life := typical_life(run))]
     if not found:
         return None
-    end_s = max(float(run.scenario.events.lifetime_s) for run, _, _ in found)
-    left, right, height = 44.0, 44.0, 22.0 + sum(14 * len(life.waits_s) + 14 for _, _, life in found)
+    end_s = max(life.lifetime_s for _, _, life in found)
+    left = 12 + max(width_of(protocol_label(run.protocol)) for run, _, _ in found)
+    right, height = 44.0, 22.0 + sum(14 * len(life.waits_s) + 14 for _, _, life in found)
     drawing = Drawing(_SIDE, height)
 
     def across(wait_s: float) -> float:
         return left + wait_s / end_s * (_SIDE - left - right)
 
-    for minutes in range(0, int(end_s // 60) + 1, 10 if end_s > 1200 else 5):
+    for minutes in range(0, int(end_s // 60) + 1, _minutes_apart(end_s)):
         x = across(60 * minutes)
         drawing.line([(x, 14), (x, height)], stroke=ink("line"))
         drawing.text(x, 10, f"{minutes} min" if minutes else "birth", text_anchor="middle")
     y = 26.0
     for run, colour, life in found:
         middle = y + 7 * (len(life.waits_s) - 1) + 4
-        drawing.text(0, middle, run.protocol.upper(), font_weight=650, style=f"fill:{ink(colour)}")
+        drawing.text(0, middle, protocol_label(run.protocol), font_weight=650, style=f"fill:{ink(colour)}")
         served = sum(wait == wait for wait in life.waits_s)
         drawing.text(_SIDE, middle, f"{served} of {len(life.waits_s)}", text_anchor="end")
         for wait in life.waits_s:
             _lifeline(drawing, across, y, wait, end_s, ink(colour))
             y += 14
         y += 14
-    chosen = ", ".join(f"{run.protocol.upper()} event {life.event}" for run, _, life in found)
+    chosen = ", ".join(f"{protocol_label(run.protocol)} {noun} {life.event}" for run, _, life in found)
     caption = (
-        "A typical event's life. A line for each subscriber that wants it, until it has it; a cross: never, the event"
-        f" grew too old. Of the events wanted by six to eight, the one nearest to its protocol's averages ({chosen})."
+        f"A typical {noun}'s life. A line for each subscriber that wants it, until it has it; a cross: never, the"
+        f" {noun} grew too old. Of the {noun}s wanted by six to eight, the one nearest to its protocol's averages"
+        f" ({chosen})."
     )
-    return Picture("lives", drawing.svg(caption), caption, caption, inline=True)
+    return Picture("lives", drawing.svg(caption), caption)
+
+
+def _minutes_apart(end_s: float) -> int:
+    return next((step for step in (5, 10, 30, 60, 240, 1440) if end_s <= 300 * step), 10080)
 
 
 def _lifeline(drawing: Drawing, across: Any, y: float, wait: float, end_s: float, colour: str) -> None:

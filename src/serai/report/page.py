@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from serai import __version__
 from serai.core.errors import CannotRun
+from serai.log.svg import INKS, on_paper
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.papers.verdicts import HIT, MISSED
 from serai.report.figures import Picture
-from serai.report.sections import Section
+from serai.report.section import Section
 from serai.report.tables import Table, to_csv, to_latex
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PAGE: Final = "report.html"
 REPLAY: Final = "replay.html"
@@ -27,7 +33,10 @@ _TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", HIT: "good", MISSED:
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section], replay: bool = False) -> str:
-    """The page as text: no script, no reference to anything outside of it, but for a replay that lies beside it."""
+    """The page as text: no script, no reference to anything outside of it, but for a replay that lies beside it.
+
+    It opens with the first chapter that has a lead, and with its pictures; the contents come after that.
+    """
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
@@ -35,11 +44,13 @@ def render(title: str, subtitle: str, sections: Sequence[Section], replay: bool 
     present = [section for section in sections if not section.absent]
     return template.render(
         title=title,
+        inks={name: colours for name, colours in INKS.items() if name.startswith("p")},
+        coloured=_coloured,
         replay=REPLAY if replay else "",
         subtitle=subtitle,
         sections=present,
         absent=[section for section in sections if section.absent],
-        pictures={picture.name: data_uri(picture.svg, "image/svg+xml") for picture in all_pictures(present)},
+        pictures={picture.name: data_uri(on_paper(picture.svg), "image/svg+xml") for picture in all_pictures(present)},
         files={
             f"{table.name}{ending}": data_uri(text, kind)
             for table in all_tables(present)
@@ -48,6 +59,18 @@ def render(title: str, subtitle: str, sections: Sequence[Section], replay: bool 
         tones=_TONES,
         version=__version__,
     )
+
+
+def _coloured(section: Section) -> Markup:
+    """The lead of a chapter, every protocol in it in its colour."""
+    from markupsafe import Markup
+
+    lead = str(escape(section.lead)).replace(" %", "\u00a0%")
+    names = "|".join(re.escape(name) for name in sorted(section.colours, key=len, reverse=True))
+    if not names:
+        return Markup(lead)
+    told = re.sub(rf"(?<!\w)({names})(?!\w)", lambda n: f'<b class="{section.colours[n[1]]}">{n[1]}</b>', lead)
+    return Markup(re.sub(r"\d[\d,.]*\u00a0%", r"<b>\g<0></b>", told))
 
 
 def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Section]) -> Path:
@@ -78,7 +101,7 @@ def _fill(folder: Path, page: str, sections: Sequence[Section]) -> None:
         (folder / TABLES / f"{table.name}.csv").write_text(to_csv(table), encoding="utf-8")
         (folder / TABLES / f"{table.name}.tex").write_text(to_latex(table), encoding="utf-8")
     for picture in all_pictures(sections):
-        (folder / FIGURES / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
+        (folder / FIGURES / f"{picture.name}.svg").write_text(on_paper(picture.svg), encoding="utf-8")
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
@@ -92,7 +115,7 @@ def all_tables(sections: Sequence[Section]) -> Iterator[Table]:
 def all_pictures(sections: Sequence[Section]) -> Iterator[Picture]:
     """Every picture of these chapters and their parts."""
     for section in sections:
-        yield from section.pictures
+        yield from (*section.pictures, *section.beside)
         yield from all_pictures(section.parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Sequence
@@ -16,13 +15,15 @@ from serai.core.statistics import Estimate
 from serai.kinds import kind_of
 from serai.lab import pairs_of, simulate
 from serai.log.run import SimulatedRun
+from serai.log.svg import ink
 from serai.planning.answer import explanation, headline, money, said_value
 from serai.planning.deployments import Deployment
 from serai.planning.goals import Goal, Value
 from serai.planning.search import Found
 from serai.report.figures import Picture
 from serai.report.page import write_page
-from serai.report.sections import Block, Section
+from serai.report.panel import open_panel
+from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import Scale, in_words
 from serai.scenario.write import to_toml
@@ -141,9 +142,14 @@ def _changes(found: Found) -> Section:
         )
         for change in found.changes
     )
-    heads = ("instead", "cost", *(goal.text.partition(" >=")[0].partition(" <=")[0] for goal in search.goals))
+    heads = ("instead", "cost", *(_asked(goal) for goal in search.goals))
     caption = "What a single other choice would change, over the same worlds (differences with 95 % intervals)."
     return Section("changes", title, tables=(Table("sensitivity", caption, heads, rows),))
+
+
+def _asked(goal: Goal) -> str:
+    """What a goal is about, without its bound."""
+    return goal.text.partition(" >=")[0].partition(" <=")[0]
 
 
 def _difference(goal: Goal, found: Estimate) -> Cell:
@@ -157,7 +163,7 @@ def _difference(goal: Goal, found: Estimate) -> Cell:
 def _where(runs: Sequence[SimulatedRun]) -> Section:
     """A run of the deployment as a picture, and the sensors whose events fare worst."""
     caption = "One run of it: where nodes stand and go. The colour: the share of its events that arrived."
-    picture = Picture("map", runs[0].plot().svg, f"{caption} {runs[0]!r}", caption, inline=True)
+    picture = Picture("map", runs[0].plot().svg, caption)
     stand_still = all(_places(run) == _places(runs[0]) for run in runs[1:])
     if not stand_still:
         remark = "Positions are drawn anew in every run, so that no sensor is weak by its place."
@@ -231,8 +237,8 @@ def _given_and_drawn(found: Found, shown: Deployment) -> Section:
 # --- Cost against each goal
 
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 520, 320, 56, 44, 16, 16
-_COLOURS: Final = {"meets": "#0a7f5a", "misses": "#c2410c", "open": "#E69F00", "dearer": "#8a929b"}
+_COLOURS: Final = {"meets": "p2", "misses": "p1", "open": "p4", "dearer": "alone"}
+_CHOSEN_RADIUS, _RADIUS = 6.0, 3.5
 
 
 def _fronts(found: Found) -> tuple[Picture, ...]:
@@ -243,64 +249,31 @@ def _front(found: Found, place: int, goal: Goal) -> Picture:
     """Cost against what a goal asks for: every deployment with its interval, the goal as a line."""
     scale = 100.0 if goal.share is not None or not isinstance(goal.measure, str) else 1.0
     bound = scale * (goal.bound if goal.share is None else goal.share)
-    values = {number: found.values[number][place] for number in found.values}
-    known = {number: value for number, value in values.items() if math.isfinite(value.mean)}
-    costs = [one.cost for one in found.search.deployments]
+    known = {number: value[place] for number, value in found.values.items() if math.isfinite(value[place].mean)}
     heights = [scale * end for value in known.values() for end in (value.low, value.high) if math.isfinite(end)]
-    x = _axis(min(costs), max(costs), _LEFT, _WIDTH - _RIGHT)
-    y = _axis(min([bound, *heights]), max([bound, *heights]), _HEIGHT - _BOTTOM, _TOP)
-    marks = [
-        f'<line class="goal" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(bound):.1f}" y2="{y(bound):.1f}"/>'
-        f'<text x="{_WIDTH - _RIGHT}" y="{y(bound) - 4:.1f}" text-anchor="end">goal {bound:g}</text>'
-    ]
+    costs = [one.cost for one in found.search.deployments]
+    panel = open_panel(
+        [], (_roomy(costs), _roomy([bound, *heights])), ("cost", _asked(goal) + (", %" if scale > 1 else ""))
+    )
+    drawing, ends = panel.drawing, (panel.across.low, panel.across.high)
+    drawing.line([panel.point(cost, bound) for cost in ends], stroke=ink("soft"), stroke_dasharray="5 4")
+    drawing.text(drawing.width, panel.up.at(bound) - 4, f"goal {bound:g}", text_anchor="end")
     for number, value in known.items():
         deployment, verdict = found.search.deployments[number], found.result.standings[number].verdict
-        at, colour = x(deployment.cost), _COLOURS[verdict]
-        low, high = (y(scale * end) if math.isfinite(end) else y(scale * value.mean) for end in (value.low, value.high))
-        size = 6 if number == found.result.named else 3.5
-        label = html.escape(f"{deployment}, {money(deployment.cost)}: {said_value(goal, value)}, {_MARKS[verdict]}")
-        marks.append(
-            f'<g stroke="{colour}" fill="{colour}"><title>{label}</title>'
-            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{low:.1f}" y2="{high:.1f}" opacity=".5"/>'
-            f'<circle cx="{at:.1f}" cy="{y(scale * value.mean):.1f}" r="{size}"/></g>'
-        )
-    caption = f"Cost against {goal.text}. Green meets all goals, red misses one, orange is open, grey is dearer."
-    svg = _svg([*_ticks(x, min(costs), max(costs), y, heights, bound), *marks], f"{caption} Large: the chosen one.")
-    return Picture(f"cost-{place + 1}", svg, caption, caption)
+        colour, mean = ink(_COLOURS[verdict]), scale * value.mean
+        interval = [scale * end if math.isfinite(end) else mean for end in (value.low, value.high)]
+        said = f"{deployment}, {money(deployment.cost)}: {said_value(goal, value)}, {_MARKS[verdict]}"
+        drawing.line([panel.point(deployment.cost, end) for end in interval], stroke=colour, stroke_opacity=0.5)
+        radius = _CHOSEN_RADIUS if number == found.result.named else _RADIUS
+        drawing.circle(*panel.point(deployment.cost, mean), radius, said, fill=colour)
+    caption = f"Cost against {goal.text}. Green meets all goals, red misses one, amber is open, grey is dearer."
+    return Picture(f"cost-{place + 1}", drawing.svg(f"{caption} Large: the chosen one."), caption)
 
 
-class _axis:  # noqa: N801 - a function with two ends
-    """From numbers to places on the page; a little room at both ends."""
-
-    def __init__(self, low: float, high: float, first: float, last: float) -> None:
-        room = 0.06 * (high - low) or 0.5
-        self.low, self.high, self.first, self.last = low - room, high + room, first, last
-
-    def __call__(self, number: float) -> float:
-        return self.first + (number - self.low) / (self.high - self.low) * (self.last - self.first)
-
-
-def _ticks(x: _axis, least: float, most: float, y: _axis, heights: Sequence[float], bound: float) -> list[str]:
-    low, high = min([bound, *heights]), max([bound, *heights])
-    floor = _HEIGHT - _BOTTOM
-    lines = [f'<path class="axis" d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - _RIGHT}"/>']
-    for cost in sorted({least, (least + most) / 2, most}):
-        lines.append(f'<text x="{x(cost):.1f}" y="{floor + 16}" text-anchor="middle">{cost:,.5g}</text>')
-    for height in sorted({low, (low + high) / 2, high}):
-        lines.append(f'<text x="{_LEFT - 6}" y="{y(height) + 4:.1f}" text-anchor="end">{height:.4g}</text>')
-    return [*lines, f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">cost</text>']
-
-
-def _svg(content: Sequence[str], title: str) -> str:
-    style = (
-        "text{font:12px system-ui,sans-serif;fill:#5b6470}.axis{fill:none;stroke:#8a929b}"
-        ".goal{stroke:#5b6470;stroke-dasharray:5 4}"
-        "@media(prefers-color-scheme:dark){text{fill:#a2abb6}.goal{stroke:#a2abb6}}"
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">'
-        f"<title>{html.escape(title)}</title><style>{style}</style>{''.join(content)}</svg>\n"
-    )
+def _roomy(numbers: Sequence[float]) -> tuple[float, float]:
+    """From the least to the most, with a little room at both ends."""
+    room = 0.06 * (max(numbers) - min(numbers)) or 0.5
+    return min(numbers) - room, max(numbers) + room
 
 
 # --- As JSON

@@ -35,7 +35,8 @@ from serai.papers.verdicts import HIT, MISSED, NEAR, RULE, UNTOLD, Standing
 from serai.papers.verdicts import standing as standing_of
 from serai.report.figures import Picture, Series, curves
 from serai.report.results import UNKNOWN, Case, Results
-from serai.report.sections import Section, series_of
+from serai.report.section import Section
+from serai.report.sections import series_of
 from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import in_words, signed_percent, three_digits
 

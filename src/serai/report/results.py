@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from serai.core.statistics import Estimate
+from serai.kinds import protocol_label
 from serai.log.metrics import Chapter, Metric, Served
 from serai.log.run import SimulatedRun
 from serai.report.wording import Scale, scale_of
@@ -34,10 +36,11 @@ class Point:
         """The changed settings, as they would be written; the scenario's name if there are none."""
         return ", ".join(f"{key} = {value}" for key, value in self.settings.items()) or self.scenario
 
-    @property
-    def short(self) -> str:
-        """The changed settings without the tables that they stand in; the scenario's name if there are none."""
-        named = [f"{key.rpartition('.')[2]} {value}" for key, value in self.settings.items()]
+    def short(self, keys: Sequence[str]) -> str:
+        """These of the changed settings, without their tables if that is enough; without any the scenario's name."""
+        ends = [key.rpartition(".")[2] for key in keys]
+        called = dict(zip(keys, ends if len(set(ends)) == len(ends) else keys, strict=True))
+        named = [f"{called[key]} {value}" for key, value in self.settings.items() if key in called]
         return ", ".join(named) or self.scenario
 
 
@@ -79,6 +82,8 @@ class Results:
     served_seeds: int = 0
     scenarios: Mapping[Case, str] = field(default_factory=dict)
     """The whole scenario of a case as TOML, every default written out."""
+    setting: str = ""
+    """The world in one line, where all cases have the same."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """How to reproduce this: command, seeds, versions."""
     shown: Mapping[Case, SimulatedRun] = field(default_factory=dict)
@@ -89,9 +94,18 @@ class Results:
         return self.estimates.get((case, metric), UNKNOWN)
 
     def name(self, case: Case) -> str:
-        """How a case is called: by its protocol, and by its point where there are several."""
-        protocol = case.protocol.upper()
-        return protocol if len(self.numbers) == 1 else f"{protocol} · {self.points[case.point].short}"
+        """How a case is called: by its protocol, and by what makes its point differ where there are several."""
+        protocol = protocol_label(case.protocol)
+        if len(self.numbers) == 1:
+            return protocol
+        return f"{protocol} · {self.points[case.point].short(self.varied)}"
+
+    @cached_property
+    def varied(self) -> tuple[str, ...]:
+        """The settings that are not the same at all points."""
+        points = [self.points[number].settings for number in self.numbers]
+        keys = dict.fromkeys(key for settings in points for key in settings)
+        return tuple(key for key in keys if len({settings.get(key) for settings in points}) > 1)
 
     @property
     def protocols(self) -> list[str]:

@@ -2,49 +2,86 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
-import numpy as np
-
 from serai.field.log import FieldRun
-from serai.kinds import kind_of_run
+from serai.field.metrics import FieldMetrics
+from serai.kinds import kind_of_run, protocol_label
 from serai.lab import delay_cdf, read_run
-from serai.log.metrics import Metrics, declared
+from serai.log.metrics import Metrics, TimedMetrics, declared
 from serai.log.run import Run, SimulatedRun
+from serai.opportunistic.log import OpportunisticRun
+from serai.opportunistic.metrics import OpportunisticMetrics
+from serai.overlay.metrics import OverlayMetrics
 from serai.report.figures import Picture, Series, colour_of, mark_of, steps
-from serai.report.maps import field_map
+from serai.report.networks import spread
 from serai.report.page import write_page
-from serai.report.sections import Block, Section, field_chapters
+from serai.report.runs import DOTS, costs_of, lives_of, losses_of, where_of
+from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, plain, text
-from serai.report.wording import scale_of, three_digits
+from serai.report.wording import in_bytes, in_time, scale_of, three_digits
 from serai.scenario.write import to_toml
-
-_MOST_STEPS = 500  # of a curve: more cannot be seen
 
 
 def write_run_report(folder: str | Path) -> Path:
     """Write the report of a run into its folder; the path of the page."""
     run = read_run(folder)
     if not isinstance(run, SimulatedRun):  # what real nodes logged
-        chapters = [Section("picture", "Where it happened", pictures=(_picture(run),)), _provenance(run)]
-        return write_page(Path(folder), f"{run.protocol.upper()} in the field", repr(run), chapters)
-    title = f"{run.protocol.upper()}: {run.scenario.name}"
+        chapters = [Section("picture", "Where it happened", pictures=_there(where_of(run))), _provenance(run)]
+        return write_page(Path(folder), f"{run.protocol} in the field", repr(run), chapters)
+    title = f"{protocol_label(run.protocol)}: {run.scenario.title or run.scenario.name}"
     return write_page(Path(folder), title, f"seed {run.seed} · {run.scenario.in_one_line()}", _chapters(run))
 
 
 def _chapters(run: SimulatedRun) -> list[Section]:
-    pictures = []
-    if isinstance(run, FieldRun):
-        where = Section("where", "Where it happens", pictures=(field_map(run),))
-        pictures = [where, *field_chapters([(run, colour_of(run.protocol, [run.protocol]))])]
     return [
-        *pictures,
+        *_opening(run),
         Section("main", "Metrics", tables=(metrics_table(run.metrics, kind_of_run(run).headlines),)),
-        Section("picture", "Where it happened", pictures=(_picture(run),)),
-        _delays(run),
         Section("scenario", "The scenario, every default shown", blocks=(Block(run.protocol, to_toml(run.scenario)),)),
         _provenance(run),
     ]
+
+
+def _opening(run: SimulatedRun) -> list[Section]:
+    """What came of the run in a sentence, where it was and what it cost there; then how long things took."""
+    mark = colour_of(run.protocol, [run.protocol])
+    costs, lost, life, delay = costs_of([(run, mark)]), losses_of([(run, mark)]), lives_of([(run, mark)]), _delays(run)
+    maps = [*(picture for chapter in costs for picture in chapter.pictures), *lost.pictures]
+    spreading = spread(run, mark) if isinstance(run, OpportunisticRun) else None
+    pictures = _there(where_of(run), *maps, spreading)
+    colours = {protocol_label(run.protocol): mark}
+    said = (DOTS,) if isinstance(run, FieldRun) and maps else ()
+    answer = Section("answer", "What came of it", said, pictures=pictures, lead=lead_of(run), colours=colours)
+    words = tuple(words for words in lost.paragraphs if DOTS not in words)
+    closer = _there(*lost.beside, *life.pictures, *delay.pictures)
+    title = "When it arrives, and what never does"
+    together = [Section("closer", title, words, pictures=closer)] if closer else []
+    return [answer, *together, *(part for part in (*costs, lost, life, delay) if part.absent)]
+
+
+def lead_of(run: SimulatedRun) -> str:
+    """What came of a run, and what it cost, in a sentence or two."""
+    name, metrics = protocol_label(run.protocol), run.metrics
+    if not math.isfinite(metrics.delivery_ratio):
+        return f"{name}: nobody wanted anything that was published."
+    share = f"{100 * metrics.delivery_ratio:.1f} %".replace("100.0 %", "100 %")
+    if isinstance(metrics, OverlayMetrics):
+        far = f", and news of it goes {metrics.notification_delay_ratio:.2f} times as far as the shortest path"
+        way = far if math.isfinite(metrics.notification_delay_ratio) else ""
+        return f"{name} tells of {share} of what matches; a query lies at {metrics.nodes_per_query:.1f} nodes{way}."
+    delay_s = metrics.mean_delay_s if isinstance(metrics, TimedMetrics) else math.nan
+    late = f", after {in_time(delay_s)} on average" if math.isfinite(delay_s) else ""
+    first = f"{name} delivers {share} of what subscribers want{late}"
+    if isinstance(metrics, FieldMetrics) and math.isfinite(metrics.lifetime_days):
+        return f"{first}. The first battery is empty after {metrics.lifetime_days:.1f} days."
+    if isinstance(metrics, OpportunisticMetrics) and math.isfinite(metrics.bytes_per_delivery):
+        return f"{first}. Each delivery puts {in_bytes(metrics.bytes_per_delivery)} on the air."
+    return f"{first}."
+
+
+def _there(*pictures: Picture | None) -> tuple[Picture, ...]:
+    return tuple(picture for picture in pictures if picture)
 
 
 def _provenance(run: Run) -> Section:
@@ -68,11 +105,6 @@ def metrics_table(metrics: Metrics, headlines: tuple[str, ...] = ()) -> Table:
     return Table("metrics", "All metrics of the run.", ("metric", "value", "unit", "meaning"), tuple(rows))
 
 
-def _picture(run: Run) -> Picture:
-    caption = "Where nodes stand and go. The colour of a publisher: the share of its events that a subscriber got."
-    return Picture("run", run.plot().svg, f"{caption} {run!r}.", caption, inline=True)
-
-
 def _delays(run: SimulatedRun) -> Section:
     title = "Delay, the undelivered counted"
     if kind_of_run(run).pairs is None:
@@ -80,12 +112,11 @@ def _delays(run: SimulatedRun) -> Section:
     delay_s, fraction = delay_cdf(run)
     if not len(delay_s):
         return Section("delay", title, absent="nothing was delivered")
-    chosen = np.unique(np.linspace(0, len(delay_s) - 1, _MOST_STEPS).astype(np.int64))
     curve = Series(
-        run.protocol.upper(),
+        protocol_label(run.protocol),
         mark_of(run.protocol, [run.protocol]),
-        delay_s[chosen].tolist(),
-        (100 * fraction[chosen]).tolist(),
+        delay_s.tolist(),
+        (100 * fraction).tolist(),
         (),
     )
     caption = "Wanted pairs served within a delay: the curve ends at the delivery ratio, not at 100 %."

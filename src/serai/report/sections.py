@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from serai.field.log import FieldRun
+from serai.kinds import PROTOCOLS, protocol_label
+from serai.log.run import SimulatedRun
 from serai.report.answer import DELIVERY, differ, fair_metric, headline, opening, ranked
 from serai.report.figures import Picture, Series, colour_of, curves, levels, mark_of, stacked, steps
-from serai.report.maps import energy_map, field_map, lives, loss_map, most_lost
+from serai.report.heat import heat_maps
 from serai.report.results import Case, Results
+from serai.report.runs import chapters_on, where_of
+from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.tradeoff import trade_off
 from serai.report.wording import in_words, scale_of, three_digits
@@ -19,39 +22,6 @@ from serai.report.wording import in_words, scale_of, three_digits
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_COSTS_DRAWN: Final = 3
 _MOST_PRICES: Final = 2
-_ENERGY: Final = (
-    "Size and colour of a dot: what the sensor spent on events, by square root and on one scale; a ring: the busiest."
-)
-_LOST: Final = (
-    "Size and colour of a dot: how many pairs of an event born there and a subscriber that wants it were lost, by"
-    " square root and on one scale. Why: the fate of the last copy that was sent for the subscriber, if any was."
-)
-_NO_LOG: Final = "the full log was not kept"
-_NO_LIFE: Final = "no event was wanted by several and lived its whole life"
-
-
-@dataclass(frozen=True)
-class Block:
-    """Something to fold out: a title and a text as it stands."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A chapter; `absent` says why there is nothing in it."""
-
-    name: str
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    absent: str = ""
-    parts: tuple[Section, ...] = field(default=())
-    pictures_first: bool = False
-    """Whether pictures come after the first paragraph, not behind everything."""
 
 
 def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Section | None = None) -> list[Section]:
@@ -59,7 +29,7 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
     papers = against_papers or Section("papers", "Against the papers", absent="they print nothing on these runs")
     return [
         _answer(results, caveats),
-        *field_chapters(_field_runs(results)),
+        *chapters_on(_drawn(results)),
         _main_table(results),
         _against_settings(results, drawn_elsewhere=any(part.pictures for part in papers.parts)),
         _delays(results),
@@ -79,54 +49,53 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
         return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
-    lead, runs = headline(results), _field_runs(results)
-    pictures = (*(field_map(run) for run, _ in runs[:1]), *_prices(results))
-    said = (*([lead] if lead else []), opening(results), seeds, *_about(runs, typical=True), *caveats)
-    return Section("answer", "The answer", said, pictures=pictures, pictures_first=bool(lead))
+    lead, runs = headline(results), [run for run, _ in _drawn(results)]
+    where = tuple(picture for run in runs[:1] if (picture := where_of(run)))
+    pictures = (*where, *_delivered_against(results), *_prices(results))
+    said = (*_who_is_who(results), opening(results), seeds, *_about(runs), *caveats)
+    colours = {protocol_label(name): colour_of(name, results.protocols) for name in results.protocols}
+    return Section("answer", "The answer", said, pictures=pictures, lead=lead, colours=colours)
 
 
-def _field_runs(results: Results) -> list[tuple[FieldRun, str]]:
+def _who_is_who(results: Results) -> Iterator[str]:
+    """What the names of the protocols stand for."""
+    known = [PROTOCOLS[name] for name in results.protocols if name in PROTOCOLS]
+    if said := "; ".join(f"{one.label}: {one.title}" for one in known if one.title.lower() != one.name):
+        yield f"{said}."
+
+
+def _drawn(results: Results) -> list[tuple[SimulatedRun, str]]:
     """The runs that are drawn, each with the colour of its protocol."""
-    shown = results.shown.items()
-    return [(run, colour_of(case.protocol, results.protocols)) for case, run in shown if isinstance(run, FieldRun)]
+    return [(run, colour_of(case.protocol, results.protocols)) for case, run in results.shown.items()]
+
+
+def _delivered_against(results: Results) -> tuple[Picture, ...]:
+    """What is delivered against a swept setting, or two."""
+    maps = tuple(heat_maps(results, [DELIVERY]))
+    if maps or DELIVERY not in results.headlines:
+        return maps
+    return tuple(picture for axis in swept_axes(results) for picture in _axis_pictures(results, axis, [DELIVERY]))[:1]
 
 
 def _prices(results: Results) -> Iterator[Picture]:
-    """Delivered against what it costs."""
-    if DELIVERY not in results.headlines:
+    """Delivered against what it costs; where all deliver the same, one cost against the other."""
+    first, *others = [name for name in results.headlines if fair_metric(results, name) == name] or [""]
+    if first == DELIVERY and len({results.estimate(case, first).mean for case in results.cases}) == 1 and others:
+        first, *others = others
+    elif first != DELIVERY:
         return
-    others = [metric for metric in results.headlines if metric != DELIVERY and fair_metric(results, metric) == metric]
     for metric in others[:_MOST_PRICES]:
-        if picture := trade_off(results, metric):
+        if picture := trade_off(results, metric, first):
             yield picture
 
 
-def _about(runs: list[tuple[FieldRun, str]], typical: bool = False) -> Iterator[str]:
+def _about(runs: list[SimulatedRun]) -> Iterator[str]:
     """Which runs are drawn."""
+    fields = [run for run in runs if isinstance(run, FieldRun)]
     if runs:
-        alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run, _ in runs}) == 1
-        seed = f"The runs drawn are those of seed {runs[0][0].seed}" + (
-            ", the nearest to the means." if typical else "."
-        )
-        yield seed + ("" if alike else " The protocols ran in set-ups of their own: their events are not the same.")
-
-
-def field_chapters(runs: list[tuple[FieldRun, str]]) -> list[Section]:
-    """Chapters on runs in fields, each with the colour of its protocol: who pays, what is lost, how events live."""
-    if not runs or not all(len(run.world.sensor_x) for run, _ in runs):
-        return []
-    most_pj, most = (
-        max(int(run.ledger.event_pj.max(initial=0)) for run, _ in runs),
-        max(most_lost(run) for run, _ in runs),
-    )
-    spent = tuple(energy_map(run, most_pj, colour) for run, colour in runs)
-    lost = tuple(picture for run, colour in runs if (picture := loss_map(run, most, colour)))
-    life = lives(runs)
-    return [
-        Section("energy", "Where the energy goes", (_ENERGY,), pictures=spent),
-        Section("lost", "Where events are lost, and why", (_LOST,), pictures=lost, absent="" if lost else _NO_LOG),
-        Section("lives", "A typical event's life", pictures=(life,) if life else (), absent="" if life else _NO_LIFE),
-    ]
+        alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run in fields}) < 2
+        own = "" if alike else " The protocols ran in set-ups of their own: their events are not the same."
+        yield f"The runs drawn are those of seed {runs[0].seed}, the nearest to the means.{own}"
 
 
 def _main_table(results: Results) -> Section:
@@ -143,7 +112,7 @@ def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ..
     rows = []
     for case in results.cases:
         cells: list[Cell] = [text(results.points[case.point].label)] if several else []
-        cells.append(text(case.protocol.upper()))
+        cells.append(text(protocol_label(case.protocol)))
         for metric, scale in zip(metrics, scales, strict=True):
             strong, remark = _standing(results, case, metric) if mark_best else (False, "")
             cells.append(estimated(results.estimate(case, metric), scale, strong, remark))
@@ -182,13 +151,20 @@ def _standing(results: Results, case: Case, metric: str) -> tuple[bool, str]:
 
 def _against_settings(results: Results, drawn_elsewhere: bool) -> Section:
     title = "Against the swept setting"
-    pictures = tuple(picture for axis in swept_axes(results) for picture in _axis_pictures(results, axis))
-    if not pictures:
+    above = {picture.name for picture in _delivered_against(results)}
+    pictures = tuple(
+        picture
+        for axis in swept_axes(results)
+        for picture in _axis_pictures(results, axis, results.headlines)
+        if picture.name not in above
+    )
+    maps = tuple(picture for picture in heat_maps(results, results.headlines) if picture.name not in above)
+    if not pictures and not maps:
         why = "its figures are among those of the papers" if drawn_elsewhere else "no setting with numbers was swept"
         return Section("swept", title, absent=why)
-    return Section(
-        "swept", title, ("Points are means with 95 % intervals; small dots are single seeds.",), pictures=pictures
-    )
+    words = ["Cells are means over all seeds, on one scale for each metric."] if maps else []
+    words += ["Points are means with 95 % intervals; small dots are single seeds."] if pictures else []
+    return Section("swept", title, tuple(words), pictures=(*maps, *pictures))
 
 
 def swept_axes(results: Results) -> list[str]:
@@ -206,7 +182,7 @@ def _at(results: Results, point: int, key: str) -> float | None:
         return None
 
 
-def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
+def _axis_pictures(results: Results, axis: str, metrics: Sequence[str]) -> Iterator[Picture]:
     """One picture per metric and per combination of the other settings."""
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number in results.numbers:
@@ -217,7 +193,7 @@ def _axis_pictures(results: Results, axis: str) -> Iterator[Picture]:
         if len(points) < 2:
             continue
         where = f" ({', '.join(f'{key} = {value}' for key, value in others)})" if others else ""
-        for metric in results.headlines:
+        for metric in metrics:
             series = [_curve(results, metric, axis, protocol, points) for protocol in results.protocols]
             drawn = [one for one in series if one.at]
             if drawn:
@@ -250,7 +226,7 @@ def series_of(results: Results, metric: str, protocol: str, cases: list[tuple[fl
     ordered = sorted(cases)
     found = [results.estimate(case, metric) for _, case in ordered]
     return Series(
-        protocol.upper(),
+        protocol_label(protocol),
         mark_of(protocol, results.protocols),
         [at for at, _ in ordered],
         [factor * one.mean for one in found],
@@ -271,7 +247,7 @@ def _delays(results: Results) -> Section:
     for point in points[:_MOST_POINTS_DRAWN]:
         series = [
             Series(
-                case.protocol.upper(),
+                protocol_label(case.protocol),
                 mark_of(case.protocol, results.protocols),
                 results.delays[case].delay_s,
                 [100 * fraction for fraction in results.delays[case].fraction],
@@ -283,7 +259,10 @@ def _delays(results: Results) -> Section:
         where = f" ({results.points[point].label})" if len(results.numbers) > 1 else ""
         caption = f"Wanted pairs served within a delay{where}: the curves end at the delivery ratio, not at 100 %."
         pictures.append(steps(f"delay-{point}", series, "delay, s", "served, % of wanted", caption))
-    return Section("delay", title, pictures=tuple(pictures), tables=tuple(_quantile_tables(results)))
+    tables = tuple(_quantile_tables(results))
+    if len(pictures) == 1:
+        return Section("delay", title, beside=tuple(pictures), tables=tables)
+    return Section("delay", title, pictures=tuple(pictures), tables=tables)
 
 
 def _quantile_tables(results: Results) -> Iterator[Table]:
@@ -347,7 +326,7 @@ def _drops(results: Results) -> Section:
     }
     caption = "Copies dropped in a run, by cause."
     picture = stacked("drops", [results.name(case) for case in results.cases], parts, "copies per run", caption)
-    return Section("drops", title, (meanings,), (table,), (picture,))
+    return Section("drops", title, (meanings,), (table,), beside=(picture,))
 
 
 def _or_nothing(value: float) -> float:
@@ -362,7 +341,7 @@ def _fairness(results: Results) -> Section:
     meanings = " ".join(results.definitions[metric].meaning for metric in metrics)
     table = case_table(results, "fairness", "Fairness, mean ± 95 % confidence interval.", metrics, mark_best=True)
     tables = (table, *_served_tables(results))
-    return Section("fairness", title, (meanings,), tables, _level_pictures(results, "fairness", metrics))
+    return Section("fairness", title, (meanings,), tables, beside=_level_pictures(results, "fairness", metrics))
 
 
 def _served_tables(results: Results) -> Iterator[Table]:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from serai.core.errors import BadInput, did_you_mean
 from serai.field.paper import PAPERS as FIELD_PAPERS
+from serai.kinds import protocol_label
 from serai.overlay.paper import PAPER as TINYMQ
 from serai.report import dpsp, markdown, reproduction, terminal, tinymq
 from serai.report.page import write_page
 from serai.report.paper import finder, paper_plan
 from serai.report.reproduction import Reproduction
-from serai.report.sections import Section, sections
+from serai.report.section import Section
+from serai.report.sections import sections
 from serai.report.wording import in_words
 from serai.sweeping.plan import Plan
 
@@ -63,15 +65,16 @@ def read_reproduction(sweep: Sweep) -> Reproduction:
 def write_pages(found: Reproduction, folder: Path) -> Path:
     """The page, tables and figures of a summary, in a folder."""
     results = found.results
-    seeds, points = in_words(results.seeds, "seed"), in_words(len(results.points), "point")
-    subtitle = f"{points} · {', '.join(name.upper() for name in results.protocols)} · {seeds} each"
+    seeds, points = in_words(results.seeds, "seed"), len(results.points)
+    world = [results.setting] if results.setting else []
+    subtitle = " · ".join([*world, *([in_words(points, "point")] if points > 1 else []), f"{seeds} each"])
     return write_page(folder, results.title, subtitle, sections(results.main(), _caveats(found), _chapter(found)))
 
 
 def _title(plan: Plan) -> str:
     if not plan.name.startswith(_PREFIX):
-        return f"{', '.join(name.upper() for name in plan.protocols)}: {plan.name}"
-    papers = [name.upper() for study in STUDIES for name in study.papers if name in plan.protocols]
+        return f"{', '.join(protocol_label(name) for name in plan.protocols)}: {plan.name}"
+    papers = [protocol_label(name) for study in STUDIES for name in study.papers if name in plan.protocols]
     return f"The {' and '.join(papers)} paper{'s' if len(papers) > 1 else ''} reproduced"
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from serai.core.statistics import Estimate
+from serai.kinds import protocol_label
 from serai.overlay.paper import (
     ANCHORS,
     CHOSEN_AFTERWARDS,
@@ -31,14 +32,15 @@ from serai.report.figures import Picture, Series, curves, mark_of
 from serai.report.paper import scenario_of
 from serai.report.reproduction import Reproduction, evidence
 from serai.report.results import Case
-from serai.report.sections import Section, series_of
+from serai.report.section import Section
+from serai.report.sections import series_of
 from serai.report.tables import Cell, Table, estimated, plain, text, to_markdown, to_text
 from serai.report.wording import signed_percent, three_digits
 from serai.sweeping.plan import Plan, cell_id, join_plans, plan_comparison
 
 _WIDTH: Final = 80
 _SIGNS: Final = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
-_NAMES: Final = {"tinymq": "TinyMQ", "pub2sub": "PUB-2-SUB+"}
+_SYSTEMS: Final = ("tinymq", "pub2sub")
 
 
 def tinymq_plan(seeds: int) -> Plan:
@@ -69,7 +71,7 @@ def _cases(found: Reproduction, protocol: str, reading: Reading, failing: float 
 
 def is_there(found: Reproduction) -> bool:
     """Whether the sweep has the paper's set-ups."""
-    return all(len(_cases(found, protocol, RANDOM)) > 1 for protocol in _NAMES)
+    return all(len(_cases(found, protocol, RANDOM)) > 1 for protocol in _SYSTEMS)
 
 
 def judge(found: Reproduction, claim: Claim, reading: Reading) -> Judgement:
@@ -143,7 +145,7 @@ def anchor_table(found: Reproduction) -> Table:
     for anchor in ANCHORS:
         for metric in anchor.metrics:
             scale = found.results.scale(metric)
-            cells = [text(f"{_NAMES[anchor.protocol]} {scale.name}"), plain(anchor.value, f"{anchor.value:g}")]
+            cells = [text(f"{protocol_label(anchor.protocol)} {scale.name}"), plain(anchor.value, f"{anchor.value:g}")]
             for reading in READINGS:
                 ours = _estimate(found, anchor.protocol, metric, reading, TREES.default)
                 off = signed_percent(ours.mean / anchor.value - 1, 0)
@@ -216,7 +218,7 @@ def _picture(found: Reproduction, exhibit: Exhibit, metric: str, reading: Readin
 def _with_anchor(found: Reproduction, exhibit: Exhibit, metric: str, protocol: str, reading: Reading) -> Series:
     one = series_of(found.results, metric, protocol, _cases(found, protocol, reading))
     printed = [a.value for a in ANCHORS if (a.exhibit, a.protocol) == (exhibit.name, protocol) and metric in a.metrics]
-    return replace(one, label=_NAMES[protocol], published={TREES.default: printed[0]} if printed else {})
+    return replace(one, label=protocol_label(protocol), published={TREES.default: printed[0]} if printed else {})
 
 
 def _repair_picture(found: Reproduction, metric: str) -> Picture:
@@ -240,7 +242,7 @@ def figure_table(found: Reproduction, exhibit: Exhibit) -> Table:
         for protocol, metric in columns:
             cells.append(estimated(_estimate(found, protocol, metric, RANDOM, trees), scales[metric]))
         rows.append(tuple(cells))
-    heads = tuple(f"{_NAMES[protocol]} {scales[metric].heading}" for protocol, metric in columns)
+    heads = tuple(f"{protocol_label(protocol)} {scales[metric].heading}" for protocol, metric in columns)
     return Table(exhibit.name, f"{exhibit.label}, ours: mean ± 95 % interval.", (TREES.label, *heads), tuple(rows))
 
 

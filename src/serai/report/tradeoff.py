@@ -3,79 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from serai.log.svg import Drawing, ink, ticks
+from serai.log.svg import Drawing, ink, ticks, width_of
 from serai.report.answer import DELIVERY
 from serai.report.figures import Picture, colour_of
+from serai.report.panel import Axis, number
 from serai.report.results import Case, Results
+from serai.report.wording import Scale, three_digits
 
 _WIDTH: Final = 360.0
 _HEIGHT: Final = 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 12.0, 26.0, 38.0
 _MOST_NAMED: Final = 8
+_MOST_TOLD: Final = 12
 
 
-class _Axis(NamedTuple):
-    """From numbers to places along one side."""
-
-    low: float
-    high: float
-    begin: float
-    end: float
-
-    def at(self, value: float) -> float:
-        return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
+def trade_off(results: Results, metric: str, upwards: str = DELIVERY) -> Picture | None:
+    """One metric, usually what is delivered, against another; of swept settings the unbeaten cases are filled."""
+    cases = [case for case in results.cases if all(_known(results, case, name) for name in (upwards, metric))]
+    return _TradeOff(results, cases, metric, upwards).picture() if cases else None
 
 
-def trade_off(results: Results, metric: str) -> Picture | None:
-    """Delivered against another metric; where settings were swept, the cases that no other beats in both are filled."""
-    cases = [case for case in results.cases if all(_known(results, case, name) for name in (DELIVERY, metric))]
-    if not cases:
-        return None
-    across, up = (
-        _axis(results, cases, metric, _LEFT, _WIDTH - _RIGHT),
-        _axis(results, cases, DELIVERY, _HEIGHT - _BOTTOM, _TOP),
-    )
-    drawing, scale = Drawing(_WIDTH, _HEIGHT), results.scale(metric)
-    _axes(drawing, across, up, scale.heading, results.definitions[metric].better)
-    swept = len(results.numbers) > 1
-    front = unbeaten(results, metric, cases)
-    if swept:
-        ends = sorted(
-            (across.at(_mean(results, case, metric)), up.at(_mean(results, case, DELIVERY))) for case in front
-        )
-        drawing.line(ends, stroke=ink("soft"), stroke_dasharray="3 3")
-    for case in cases if not swept else ():
-        _dots(drawing, results, case, metric, across, up)
-    names = _Names()
-    for case in cases:
-        _mean_mark(drawing, results, case, metric, (across, up), hollow=swept and case not in front)
-        if not swept or (case in front and len(front) <= _MOST_NAMED):
-            ys = [
-                up.at(v) for v in (_mean(results, case, DELIVERY), *([] if swept else _values(results, case, DELIVERY)))
-            ]
-            words = f"{results.name(case)} {_mean(results, case, metric):.3g} {scale.unit}".rstrip()
-            colour = colour_of(case.protocol, results.protocols)
-            names.add(drawing, across.at(_mean(results, case, metric)), max(ys), min(ys), words, colour)
-    told = "; ".join(
-        f"{results.name(case)} {_mean(results, case, DELIVERY):.1f} %, {_mean(results, case, metric):.3g} {scale.unit}"
-        for case in cases[:12]
-    )
-    what = "A dot for each seed, a cross for the mean with its 95 % interval." if not swept else (
-        "Means over all seeds. Filled: no other delivers more and is better in this, too; the dashed line joins them."
-    )  # fmt: skip
-    caption = f"Delivered against {scale.name}. {what}"
-    return Picture(
-        f"price-{metric.replace('_', '-')}", drawing.svg(f"{caption} {told}"), f"{caption} {told}", caption, inline=True
-    )
-
-
-def unbeaten(results: Results, metric: str, cases: Sequence[Case]) -> list[Case]:
-    """The cases that no other beats: with as much delivered and as good a value, and more or a better one."""
-    better = results.definitions[metric].better or -1
-    worth = {case: (_mean(results, case, DELIVERY), better * _mean(results, case, metric)) for case in cases}
+def unbeaten(results: Results, metric: str, cases: Sequence[Case], upwards: str = DELIVERY) -> list[Case]:
+    """The cases that no other beats: as good in both metrics, and better in one."""
+    signs = [results.definitions[name].better or -1 for name in (upwards, metric)]
+    worth = {
+        case: [sign * results.estimate(case, name).mean for sign, name in zip(signs, (upwards, metric), strict=True)]
+        for case in cases
+    }
     return [
         case
         for case in cases
@@ -90,86 +48,139 @@ def _known(results: Results, case: Case, metric: str) -> bool:
     return metric in results.definitions and math.isfinite(results.estimate(case, metric).mean)
 
 
-def _mean(results: Results, case: Case, metric: str) -> float:
-    return results.scale(metric).factor * results.estimate(case, metric).mean
+@dataclass(frozen=True)
+class _Side:
+    """One of the two metrics, in the unit that is printed."""
+
+    results: Results
+    metric: str
+
+    @property
+    def scale(self) -> Scale:
+        return self.results.scale(self.metric)
+
+    def mean(self, case: Case) -> float:
+        return self.scale.factor * self.results.estimate(case, self.metric).mean
+
+    def half(self, case: Case) -> float:
+        half = self.scale.factor * self.results.estimate(case, self.metric).half_width()
+        return half if math.isfinite(half) else 0.0
+
+    def dots(self, case: Case) -> list[float]:
+        dots = self.results.dots.get((case, self.metric), ())
+        return [self.scale.factor * dot for dot in dots if math.isfinite(dot)]
+
+    def axis(self, cases: Sequence[Case], with_dots: bool, begin: float, end: float) -> Axis:
+        """An axis with room for all seeds; it begins at 0 where that is not far off."""
+        values = [self.mean(case) + sign * self.half(case) for case in cases for sign in (-1, 1)]
+        values += [dot for case in cases if with_dots for dot in self.dots(case)]
+        low, high = min(values), max(values)
+        room = 0.06 * (high - low) or max(abs(high) * 0.1, 0.5)
+        shares = self.scale.unit == "%"
+        least = 0.0 if 0 <= low < 0.5 * high and not shares else low - room
+        return Axis(least, min(high + room, 100.0 + room / 4) if shares else high + room, begin, end)
 
 
-def _half(results: Results, case: Case, metric: str) -> float:
-    half = results.scale(metric).factor * results.estimate(case, metric).half_width()
-    return half if math.isfinite(half) else 0.0
+class _TradeOff:
+    """The picture while it is drawn."""
 
+    def __init__(self, results: Results, cases: list[Case], metric: str, upwards: str) -> None:
+        self.results, self.cases = results, cases
+        self.x, self.y = _Side(results, metric), _Side(results, upwards)
+        self.swept = len(results.numbers) > 1
+        self.front = unbeaten(results, metric, cases, upwards)
+        self.across = self.x.axis(cases, not self.swept, _LEFT, _WIDTH - _RIGHT)
+        self.up = self.y.axis(cases, not self.swept, _HEIGHT - _BOTTOM, _TOP)
+        self.drawing = Drawing(_WIDTH, _HEIGHT)
 
-def _values(results: Results, case: Case, metric: str) -> list[float]:
-    factor = results.scale(metric).factor
-    return [factor * dot for dot in results.dots.get((case, metric), ()) if math.isfinite(dot)]
-
-
-def _axis(results: Results, cases: Sequence[Case], metric: str, begin: float, end: float) -> _Axis:
-    """An axis with room for all seeds; it begins at 0 where that is not far off."""
-    swept = len(results.numbers) > 1
-    values = [_mean(results, case, metric) + sign * _half(results, case, metric) for case in cases for sign in (-1, 1)]
-    if not swept:
-        values += [dot for case in cases for dot in _values(results, case, metric)]
-    low, high = min(values), max(values)
-    room = 0.06 * (high - low) or max(abs(high) * 0.1, 0.5)
-    least = 0.0 if 0 <= low < 0.5 * high and metric != DELIVERY else low - room
-    most = high + room if metric != DELIVERY else min(high + room, 100.0 + room / 4)
-    return _Axis(least, most, begin, end)
-
-
-def _axes(drawing: Drawing, across: _Axis, up: _Axis, heading: str, better: int) -> None:
-    drawing.text(_LEFT, 12, "delivered, % of what subscribers want")
-    drawing.text(_WIDTH - _RIGHT, 12, f"better: {'↗' if better > 0 else '↖'}", text_anchor="end")
-    for value in ticks(up.low, up.high):
-        drawing.line([(_LEFT, up.at(value)), (_WIDTH - _RIGHT, up.at(value))], stroke=ink("line"), stroke_width=0.8)
-        drawing.text(_LEFT - 6, up.at(value) + 4, f"{value:g}", text_anchor="end")
-    for value in ticks(across.low, across.high):
-        drawing.text(across.at(value), _HEIGHT - _BOTTOM + 16, f"{value:,g}", text_anchor="middle")
-    drawing.text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, heading, text_anchor="middle")
-
-
-def _dots(drawing: Drawing, results: Results, case: Case, metric: str, across: _Axis, up: _Axis) -> None:
-    pairs = zip(_values(results, case, metric), _values(results, case, DELIVERY), strict=False)
-    for value, delivered in pairs:
-        drawing.circle(
-            across.at(value),
-            up.at(delivered),
-            3.4,
-            fill=ink(colour_of(case.protocol, results.protocols)),
-            fill_opacity=0.28,
+    def picture(self) -> Picture:
+        self._axes()
+        for case in self.cases if not self.swept else ():
+            for value, height in zip(self.x.dots(case), self.y.dots(case), strict=False):
+                x, y = self.across.at(value), self.up.at(height)
+                self.drawing.circle(x, y, 3.4, fill=self._ink(case), fill_opacity=0.28)
+        for line in self._lines():
+            self.drawing.line([self._place(case) for case in line], stroke=self._ink(line[0]), stroke_opacity=0.5)
+        for case in self.cases:
+            self._mark(case)
+        self._name_them()
+        first = self.y.scale.name.capitalize()
+        what = (
+            "Means over all seeds. Filled: no other is as good in both and better in one."
+            if self.swept
+            else "A dot for each seed, a cross for the mean with its 95 % interval."
         )
+        told = "; ".join(
+            f"{self.results.name(case)} {three_digits(self.y.mean(case))} {self.y.scale.unit},"
+            f" {three_digits(self.x.mean(case))} {self.x.scale.unit}"
+            for case in self.cases[:_MOST_TOLD]
+        )
+        caption = f"{first} against {self.x.scale.name}. {what}"
+        name = f"price-{self.x.metric.replace('_', '-')}"
+        return Picture(name, self.drawing.svg(f"{caption} {told}"), caption)
 
+    def _ink(self, case: Case) -> str:
+        return ink(colour_of(case.protocol, self.results.protocols))
 
-def _mean_mark(
-    drawing: Drawing, results: Results, case: Case, metric: str, axes: tuple[_Axis, _Axis], hollow: bool
-) -> None:
-    across, up = axes
-    x, y, colour = (
-        across.at(_mean(results, case, metric)),
-        up.at(_mean(results, case, DELIVERY)),
-        ink(colour_of(case.protocol, results.protocols)),
-    )
-    wide = _half(results, case, metric) / (across.high - across.low) * (across.end - across.begin)
-    high = _half(results, case, DELIVERY) / (up.high - up.low) * (up.begin - up.end)
-    drawing.line([(x - wide, y), (x + wide, y)], stroke=colour, stroke_width=2.4)
-    drawing.line([(x, y - high), (x, y + high)], stroke=colour, stroke_width=2.4)
-    drawing.circle(
-        x, y, 4, results.name(case), fill=ink("ground") if hollow else colour, stroke=colour, stroke_width=1.4
-    )
+    def _place(self, case: Case) -> tuple[float, float]:
+        return self.across.at(self.x.mean(case)), self.up.at(self.y.mean(case))
 
+    def _axes(self) -> None:
+        drawing, better = self.drawing, [self.results.definitions[side.metric].better for side in (self.y, self.x)]
+        arrow = {(1, 1): "↗", (1, -1): "↖", (-1, 1): "↘", (-1, -1): "↙"}.get((better[0] or 1, better[1] or -1), "")
+        heading = self.y.scale.heading
+        drawing.text(0, 12, f"{heading} of what subscribers want" if self.y.metric == DELIVERY else heading)
+        drawing.text(_WIDTH - _RIGHT, 12, f"better: {arrow}", text_anchor="end")
+        for value in ticks(self.up.low, self.up.high):
+            y = self.up.at(value)
+            drawing.line([(_LEFT, y), (_WIDTH - _RIGHT, y)], stroke=ink("line"), stroke_width=0.8)
+            drawing.text(_LEFT - 6, y + 4, number(value), text_anchor="end")
+        for value in ticks(self.across.low, self.across.high):
+            drawing.text(self.across.at(value), _HEIGHT - _BOTTOM + 16, number(value), text_anchor="middle")
+        middle = (_LEFT + _WIDTH - _RIGHT) / 2
+        drawing.text(middle, _HEIGHT - 4, self.x.scale.heading, text_anchor="middle")
 
-class _Names:
-    """Names beside the clouds, none over another: below its cloud, or lower, or above it."""
+    def _lines(self) -> Iterator[list[Case]]:
+        """The cases of each protocol in the order in which its settings were swept, where it was a single one."""
+        keys = {key for point in self.results.points for key in point.settings}
+        if not self.swept or len(keys) != 1:
+            return
+        for protocol in self.results.protocols:
+            line = [case for case in self.cases if case.protocol == protocol]
+            if len(line) > 1:
+                yield line
 
-    def __init__(self) -> None:
-        self._taken: list[tuple[float, float, float]] = []
+    def _mark(self, case: Case) -> None:
+        x, y = self._place(case)
+        wide = abs(self.across.at(self.x.mean(case) + self.x.half(case)) - x)
+        high = abs(self.up.at(self.y.mean(case) + self.y.half(case)) - y)
+        look = {"stroke": self._ink(case), "stroke_width": 1.1 if self.swept else 2.4}
+        self.drawing.line([(x - wide, y), (x + wide, y)], **look)
+        self.drawing.line([(x, y - high), (x, y + high)], **look)
+        fill = ink("ground") if self.swept and case not in self.front else self._ink(case)
+        self.drawing.circle(x, y, 4, self.results.name(case), fill=fill, stroke=self._ink(case), stroke_width=1.4)
 
-    def add(self, drawing: Drawing, x: float, lowest: float, highest: float, words: str, colour: str) -> None:
-        wide = 6.4 * len(words) / 2
-        x = min(max(x, _LEFT + wide), _WIDTH - _RIGHT - wide)
-        lines = [lowest + 14, lowest + 27, highest - 8, highest - 21, lowest + 40]
-        inside = [y for y in lines if _TOP < y < _HEIGHT - _BOTTOM] or [lowest + 14]
-        free = [y for y in inside if all(abs(y - v) >= 12 or abs(x - u) >= wide + w for u, v, w in self._taken)]
-        y = (free or inside)[0]
-        self._taken.append((x, y, wide))
-        drawing.text(x, y, words, text_anchor="middle", style=f"fill:{ink(colour)};font-weight:650")
+    def _name_them(self) -> None:
+        """Names beside the clouds, none over another; of swept settings only those that no other beats."""
+        taken = [(*self._place(case), 5.0) for case in self.cases] if self.swept else []
+        front = self.front if len(self.front) <= _MOST_NAMED else []
+        for case in front if self.swept else self.cases:
+            x = self.across.at(self.x.mean(case))
+            half = self.y.half(case)
+            heights = [self.y.mean(case) - half, self.y.mean(case) + half, *([] if self.swept else self.y.dots(case))]
+            lowest, highest = self.up.at(min(heights)), self.up.at(max(heights))
+            value = f"{three_digits(self.x.mean(case))} {self.x.scale.unit}".rstrip()
+            words = f"{self.results.name(case)} {value}"
+            wide = 1.1 * width_of(words) / 2  # bold
+            if 2 * wide > _WIDTH - _LEFT - _RIGHT:
+                continue  # its disc says it to a pointer that rests there
+            x = min(max(x, _LEFT + wide), _WIDTH - _RIGHT - wide)
+            lines = [lowest + 14, highest - 8, lowest + 27, highest - 21, lowest + 40, highest - 34]
+            inside = [y for y in lines if _TOP < y < _HEIGHT - _BOTTOM] or [lowest + 14]
+            free = [y for y in inside if all(abs(y - 4 - v) >= 12 or abs(x - u) >= wide + w for u, v, w in taken)]
+            if self.swept and not free:
+                continue
+            y = (free or inside)[0]
+            taken.append((x, y - 4, wide))
+            look = {"class_": "halo", "style": f"fill:{self._ink(case)};font-weight:650"}
+            self.drawing.text(x, y, words, text_anchor="middle", **look)

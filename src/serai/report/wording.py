@@ -50,3 +50,20 @@ def signed_percent(part: float, decimals: int = 1) -> str:
 def in_words(count: int, noun: str) -> str:
     """A count with its noun: 1 seed, 20 seeds."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def in_time(seconds: float) -> str:
+    """A time with the unit that fits, as people say it: 116 s, 35 min, 6.2 h, 2.4 days."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+
+
+def in_bytes(size: float) -> str:
+    """An amount of data with the unit that fits."""
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= least:
+            return f"{size / least:,.1f} {unit}"
+    return f"{size:,.0f} B"

@@ -14,8 +14,7 @@ from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule
 from serai.world.components import connected_components
 from serai.world.files import bad_file, csv_rows, read_text
-from serai.world.grid import nodes_near
-from serai.world.ranges import Buckets, sort_into_buckets
+from serai.world.neighbors import neighbors_in_range
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int32]  # of nodes, trees, hops
@@ -46,12 +45,7 @@ class Graph(NamedTuple):
 
 def radio_graph(x_m: Floats, y_m: Floats, range_m: float) -> Graph:
     """The graph in which two nodes are neighbours if they stand at most `range_m` apart."""
-    if not len(x_m):
-        return Graph(np.zeros(1, np.int64), np.empty(0, np.int32))
-    # A little wider than the range: rounding must not put two neighbours into squares that do not touch.
-    buckets = sort_into_buckets(np.column_stack((x_m, y_m)).astype(np.float64), range_m * (1 + 1e-9))
-    start = _starts(_count_in_range(buckets, float(range_m)))
-    return Graph(start, _list_in_range(buckets, float(range_m), start))
+    return Graph(*neighbors_in_range(x_m, y_m, range_m))
 
 
 def _starts(counts: NDArray[np.int64]) -> Places:
@@ -59,40 +53,6 @@ def _starts(counts: NDArray[np.int64]) -> Places:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
-
-
-@rule
-def _hears(position: Floats, range_m: float, one: int, other: int) -> bool:
-    dx, dy = position[one, 0] - position[other, 0], position[one, 1] - position[other, 1]
-    return one != other and dx * dx + dy * dy <= range_m * range_m
-
-
-@kernel
-def _count_in_range(nodes: Buckets, range_m: float) -> Places:
-    """How many neighbours each node has."""
-    index, near = nodes.by_square, np.empty(len(nodes.position), np.int32)
-    degree = np.zeros(len(near), np.int64)
-    for place in range(len(near)):
-        node = index.nodes[place]
-        for i in range(nodes_near(index, nodes.squares, int(index.cells[place]), 1, near)):
-            degree[node] += _hears(nodes.position, range_m, node, near[i])
-    return degree
-
-
-@kernel
-def _list_in_range(nodes: Buckets, range_m: float, start: Places) -> Numbers:
-    """The neighbours of each node, ascending: node 0 enters itself in the lists of those it hears, then node 1, ..."""
-    index, near = nodes.by_square, np.empty(len(nodes.position), np.int32)
-    cell_of_node = np.empty(len(near), np.int32)
-    for place in range(len(near)):
-        cell_of_node[index.nodes[place]] = index.cells[place]
-    end, neighbors = start[:-1].copy(), np.empty(start[-1], np.int32)
-    for node in range(len(near)):
-        for i in range(nodes_near(index, nodes.squares, int(cell_of_node[node]), 1, near)):
-            if _hears(nodes.position, range_m, node, near[i]):
-                neighbors[end[near[i]]] = node
-                end[near[i]] += 1
-    return neighbors
 
 
 # ---- from links

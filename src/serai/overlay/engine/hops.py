@@ -42,11 +42,24 @@ class Losses(NamedTuple):
     node: Numbers
 
 
+class Keys(NamedTuple):
+    """The key of each node in each of its trees, and again, `mended`, after failures."""
+
+    node: Numbers
+    tree: Numbers
+    parent: Numbers
+    depth: Numbers
+    head: NDArray[np.int64]  # the first bits of the key, zeros behind it
+    length: Numbers
+    mended: NDArray[np.bool_]
+
+
 class FullLog(NamedTuple):
-    """Everything that happened to events."""
+    """Everything that happened to events, and the keys that they went by."""
 
     hops: Hops
     losses: Losses
+    keys: Keys | None = None  # None: written before there were any in the log
 
 
 class _Paths(NamedTuple):
@@ -56,6 +69,18 @@ class _Paths(NamedTuple):
     step: Places
     sender: Numbers
     receiver: Numbers
+
+
+def keys_of(layers: Sequence[Layer], mended: Sequence[Layer]) -> Keys:
+    """The keys of all nodes that have one, by layer, tree and node; those of the mended layers after the others."""
+    parts = []
+    for layer, after in (*((layer, False) for layer in layers), *((layer, True) for layer in mended)):
+        nodes = layer.nodes
+        order = np.argsort(nodes["tree"], kind="stable")
+        order = order[nodes["tree"][order] != NONE].astype(np.int32)
+        columns = (nodes[name][order] for name in ("tree", "parent", "depth", "head", "length"))
+        parts.append((order, *columns, np.full(len(order), after)))
+    return Keys(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def full_log_of(

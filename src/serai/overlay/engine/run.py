@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from serai.core.interested import count_interested
 from serai.overlay.engine.answers import Arrivals, Boxes, held_by_nodes, match_arrivals, send_back, shelved, unbroken
 from serai.overlay.engine.graph import Graph, Numbers, Places
-from serai.overlay.engine.hops import FullLog, full_log_of, paths_to_rendezvous
+from serai.overlay.engine.hops import FullLog, full_log_of, keys_of, paths_to_rendezvous
 from serai.overlay.engine.keys import RendezvousKeys, cell_boxes, domains_of, rendezvous_keys_of
 from serai.overlay.engine.network import Network
 from serai.overlay.engine.paths import shortest_path_hops
 from serai.overlay.engine.rendezvous import QueryBoxes, RoutingParameters, place_queries, route_events
-from serai.overlay.engine.repair import hand_off, repair, without
+from serai.overlay.engine.repair import Repaired, hand_off, repair, without
 from serai.overlay.engine.state import NONE, Layer
 from serai.overlay.engine.subqueries import Subqueries, joined_subqueries
 from serai.overlay.engine.trees import plant
@@ -134,14 +134,16 @@ def simulate(network: Network, settings: OverlaySettings, full_log: bool = False
     _count_queries(subqueries, load)
     _count_infos(network.graph, layers, load)
     notifications = _notified(tables, arrivals, subqueries, along, everyone, load)
+    mended = _mended(tables, layers) if network.fails.any() else []
+    keys = keys_of(layers, [part.layer for part in mended]) if full_log else None
     return Outcome(
         _tree_places(layers),
         QueryMessages(**{name: getattr(subqueries, name) for name in QueryMessages._fields}),
         arrivals,
         notifications,
         load,
-        _damage(tables, layers, subqueries) if network.fails.any() else None,
-        _hop_by_hop(tables, layers, arrivals, subqueries, along) if full_log else None,
+        _damage(tables, layers, subqueries, mended) if mended else None,
+        _hop_by_hop(tables, layers, arrivals, subqueries, along)._replace(keys=keys) if full_log else None,
     )
 
 
@@ -310,13 +312,19 @@ def _tree_places(layers: Sequence[Layer]) -> TreePlaces:
 # ---- failures
 
 
-def _damage(tables: _Tables, layers: Sequence[Layer], subqueries: Subqueries) -> Damage:
+def _mended(tables: _Tables, layers: Sequence[Layer]) -> list[Repaired]:
+    """The layers without the nodes that fail, when the others have mended them."""
+    dead = tables.network.fails
+    left = without(tables.network.graph, dead)
+    return [repair(left, layer, dead, tables.parameters) for layer in layers]
+
+
+def _damage(tables: _Tables, layers: Sequence[Layer], subqueries: Subqueries, mended: Sequence[Repaired]) -> Damage:
     """Let nodes fail and the others mend it, and publish all events again at each stage."""
     network, dead = tables.network, tables.network.fails
-    alive, left = ~dead, without(network.graph, dead)
+    alive = ~dead
     unrepaired = _stage(tables, layers, subqueries, alive)
 
-    mended = [repair(left, layer, dead, tables.parameters) for layer in layers]
     after = [part.layer for part in mended]
     kept = subqueries
     for part in mended:

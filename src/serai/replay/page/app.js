@@ -15,10 +15,14 @@ let t = 0, speed = WORDS.speed, playing = false, state = m.state(0), before = 0,
 const time = (s) => (m.hops ? m.moment(s) : clock(s));
 
 function setUp() {
-  $("kicker").textContent = `${head.title} · ${head.protocol.toUpperCase()} · seed ${head.seed} · ${m.kicker()}`;
+  const without = head.silent?.length ? `, ${head.silent.join(", ")} without a log` : "";
+  const which = head.recorded === undefined ? `seed ${head.seed}` : `recorded by real nodes from ${head.recorded.replace("T", " ").replace("+00:00", " UTC")}${without}`;
+  $("kicker").textContent = `${head.title} · ${head.protocol} · ${which} · ${m.kicker()}`;
   $("q").placeholder = WORDS.find;
+  $("thin").hidden = !m.thin;
+  if (m.thin) $("thin").textContent = m.leftOut();
   document.documentElement.style.setProperty("--shape", Math.min(2.2, Math.max(.8, m.width / m.height)));
-  for (const v of SPEEDS) $("speed").add(new Option(m.hops ? `${v} hops/s` : `${v}×`, v, v === speed, v === speed));
+  for (const v of SPEEDS) $("speed").add(new Option(m.hops ? `${v} ${v === 1 ? "hop" : "hops"}/s` : `${v}×`, v, v === speed, v === speed));
   $("scrub").max = m.end;
   $("scrub").step = STEP;
   $("by").innerHTML = `<legend>${WORDS.byLabel}</legend>` + WORDS.by.map((name, i) =>
@@ -27,6 +31,14 @@ function setUp() {
   const swatch = (name) => `<i style="background:var(--${name})"></i>`;
   $("striplegend").innerHTML = `${swatch("delivered")}delivered ${m.hops ? "per hop" : `per ${span(strip.bin)}`}${swatch("waiting")}${WORDS.waiting}` +
     `${swatch("lost")}${WORDS.lost} &nbsp;·&nbsp; counted: ${WORDS.counted}, ${num(m.sums(m.end).wanted)} in the whole run`;
+}
+
+/* Room for the longest sentence, so that the map keeps its size while playing. */
+function reserve() {
+  const at = [...Array(9).keys()].map((i) => m.story(i / 8 * m.end));
+  $("story").style.minHeight = "";
+  const heights = at.map((text) => { $("story").innerHTML = text; return $("story").offsetHeight; });
+  $("story").style.minHeight = `${Math.max(...heights)}px`;
 }
 
 function feed(node) {
@@ -44,6 +56,7 @@ function feed(node) {
 
 function chips(node) {
   const held = [...m.holds(node, t)].sort((a, b) => b[0] - a[0]), more = held.length - MOST_CHIPS;
+  if (m.thin) WORDS.queue = `of the events whose whole life is in this page (1 in ${m.thin.one_in})`;
   if (!held.length) return `<p>Nothing lies here now.</p>`;
   return `<p>${WORDS.queue}${held.some(([, k]) => k > 1) ? " (copies)" : ""}:</p><div class="chips">` +
     held.slice(0, MOST_CHIPS).map(([e, k]) => `<button data-event="${e}">${m.chip ? m.chip(e) : e}${k > 1 ? ` (${k})` : ""}</button>`).join("") +
@@ -55,7 +68,7 @@ function card() {
   told = performance.now();
   if (pick?.event !== undefined) {
     $("card").innerHTML = `<h2>${m.eventTitle ? m.eventTitle(pick.event) : `${WORDS.event} ${pick.event}`} ${close}</h2><p>${m.eventLine(pick.event, life)}</p>` +
-      (pick.event < m.events ? lifeline(m, pick.event, t, WORDS) : "");
+      (m.isKept(pick.event) ? "" : `<p><b>${m.leftOut(pick.event)}</b></p>`) + (pick.event < m.events ? lifeline(m, pick.event, t, WORDS) : "");
   } else if (pick?.node !== undefined) {
     $("card").innerHTML = `<h2>${escaped(m.nodeTitle(pick.node))} ${close}</h2><p>${m.nodeLine(pick.node, t, state)}</p>` +
       m.nodeCharts(pick.node).map((chart) => lineChart(chart, t, m.end)).join("") + (m.isStore(pick.node) ? chips(pick.node) : feed(pick.node));
@@ -72,7 +85,7 @@ function paint(whole) {
   $("clock").textContent = time(t);
   $("scrub").value = t;
   $("scrub").setAttribute("aria-valuetext", `${time(t)}, ${num(s.delivered)} of ${num(s.wanted)} delivered`);
-  $("note").textContent = life ? "filled: holds a copy; those who want it stand out"
+  $("note").textContent = life ? WORDS.chosen
     : playing && map.oneOf > 1 ? `1 copy of ${map.oneOf} drawn as a dot; the links' glow counts all` : m.note || "";
   if (whole || performance.now() - told > CARD_MS) card();
 }
@@ -217,6 +230,8 @@ function listen() {
   }, { passive: false });
   addEventListener("keydown", key);
   new ResizeObserver(() => { map.resize(); strip.back = null; paint(false); }).observe($("mapbox"));
+  addEventListener("resize", () => { reserve(); paint(false); });
+  matchMedia("(prefers-reduced-motion: reduce)").addEventListener("change", (event) => { map.calm = event.matches; paint(true); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     map.dress();
     strip.back = null;
@@ -226,11 +241,13 @@ function listen() {
 }
 
 setUp();
+reserve();
 listen();
 $("legend").innerHTML = map.legend();
 const asked = new URLSearchParams(location.hash.slice(1));
 t = Math.min(m.end, Math.max(0, +(asked.get("t") ?? head.opening ?? 0)));
 if (asked.has("e") && +asked.get("e") < m.ids) map.pick = { event: +asked.get("e") };
+else if (!location.hash && head.chosen !== undefined) map.pick = { event: head.chosen };
 else if (asked.has("n") && +asked.get("n") < m.count) map.pick = { node: +asked.get("n") };
 paint(true);
 window.replay = {

@@ -15,6 +15,7 @@ export class Strip {
 
   /* All that does not change while playing, drawn once. */
   sheet() {
+    this.inks = Object.fromEntries(["bg", "soft", "pick", "ink"].map((name) => [name, css(`--${name}`)]));
     const d = this.dpr = Math.min(devicePixelRatio || 1, 2), box = this.canvas.getBoundingClientRect(), { m } = this;
     this.w = box.width;
     this.h = box.height;
@@ -68,7 +69,7 @@ export class Strip {
 
   draw(t, life) {
     if (!this.back) this.sheet();
-    const g = this.canvas.getContext("2d"), x = this.x(t), past = Math.round(x * this.dpr), { back } = this;
+    const g = this.canvas.getContext("2d"), x = this.x(t), past = Math.round(x * this.dpr), { back, inks } = this;
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.clearRect(0, 0, back.width, back.height);
     g.globalAlpha = .28;
@@ -81,22 +82,22 @@ export class Strip {
     g.textAlign = "right";
     for (const [v, y] of this.scales) {
       const wide = g.measureText(num(v)).width;
-      g.fillStyle = css("--bg");
+      g.fillStyle = inks.bg;
       g.fillRect(this.w - PAD - wide - 3, y - 1, wide + 4, 12);
-      g.fillStyle = css("--soft");
+      g.fillStyle = inks.soft;
       g.fillText(num(v), this.w - PAD, y);
     }
     g.textBaseline = "alphabetic";
-    g.fillStyle = css("--soft");
+    g.fillStyle = inks.soft;
     for (const [at, text] of this.ticks()) {
       g.textAlign = at === 0 ? "left" : this.x(at) > this.w - 40 ? "right" : "center";
       g.fillText(text, this.x(at), this.h - 3);
     }
     if (life) {
-      g.fillStyle = css("--pick");
+      g.fillStyle = inks.pick;
       g.fillRect(this.x(life.born), 0, Math.max(2, this.x(Math.min(life.until, this.m.end)) - this.x(life.born)), 3);
     }
-    g.fillStyle = css("--ink");
+    g.fillStyle = inks.ink;
     g.fillRect(x - .75, 2, 1.5, this.h - 17);
     g.beginPath();
     g.moveTo(x - 5, 0);
@@ -144,5 +145,5 @@ export function lifeline(m, e, t, words) {
   return `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="Life of ${words.event.toLowerCase()} ${e}: wanted by ${who.length}, received by ${served} of them">` +
     (m.hops ? "" : `<text x="0" y="9">${words.copies}, at most ${num(most)}</text><path d="${d}" fill="var(--delivered)" fill-opacity=".25" stroke="var(--delivered)"/>`) +
     rows + `<path d="M${X(Math.min(Math.max(t, born), until)).toFixed(1)} 12V${H - 24}" stroke="var(--ink)"/>` +
-    `<text x="${L}" y="${H - 6}">born ${m.hops ? "" : clock(born)}</text><text x="${W}" y="${H - 6}" text-anchor="end">${more > 0 ? `and ${num(more)} more · ` : ""}${end}</text></svg>`;
+    `<text x="${L}" y="${H - 6}">${m.hops ? "published" : `born ${clock(born)}`}</text><text x="${W}" y="${H - 6}" text-anchor="end">${more > 0 ? `and ${num(more)} more · ` : ""}${end}</text></svg>`;
 }

@@ -5,7 +5,27 @@ import { Canvas, mix } from "./map.js";
 const FADE_S = 1800;
 
 export class RunMap extends Canvas {
-  ground() {}
+  /* Where no places are known: who met whom, the more often the stronger. */
+  ground(g) {
+    const { m } = this, { c } = m;
+    if (!m.laidOut) return;
+    const times = new Map();
+    for (let i = 0; i < c.contactA.length; i++) {
+      const pair = c.contactA[i] * m.count + c.contactB[i];
+      times.set(pair, (times.get(pair) || 0) + 1);
+    }
+    const most = [...times.values()].reduce((v, w) => Math.max(v, w), 1);
+    this.locate(0);
+    for (const [pair, n] of times) {
+      const a = Math.floor(pair / m.count), b = pair % m.count;
+      g.strokeStyle = mix(this.inks.soft, .1 + .25 * n / most);
+      g.lineWidth = .6 + 2 * n / most;
+      g.beginPath();
+      g.moveTo(this.at[2 * a], this.at[2 * a + 1]);
+      g.lineTo(this.at[2 * b], this.at[2 * b + 1]);
+      g.stroke();
+    }
+  }
 
   paint(g, t, state, life, speed, playing) {
     const { m, at, inks } = this, full = m.capacity || m.mostLevel;
@@ -35,16 +55,54 @@ export class RunMap extends Canvas {
       g.moveTo(at[2 * a], at[2 * a + 1]);
       g.lineTo(at[2 * b], at[2 * b + 1]);
     };
-    g.strokeStyle = mix(inks.soft, .55);
-    g.lineWidth = 1.2;
+    const now = m.contactsAt(t), busy = m.underWay(t), draw = (rows, ends, colour, width) => {
+      g.strokeStyle = colour;
+      g.lineWidth = width;
+      g.beginPath();
+      for (const row of rows) line(...ends(row));
+      g.stroke();
+    };
+    const met = (i) => [c.contactA[i], c.contactB[i]], sent = (r) => [m.from(r), m.to(r)];
+    g.lineCap = "round";
+    const around = m.laidOut ? 3 : 2 * this.r + 12;   // who meets may stand closer than a line can be seen
+    draw(now, met, mix(inks.soft, .35), around);
+    draw(busy, sent, mix(inks.delivered, .5), around);
+  }
+
+  /* How a bundle came to those who wanted it: the ways of its carriers, from hand to hand; and where it changed hands. */
+  way(g, t, life, isOther, fade) {
+    const { m, inks } = this;
+    if (m.laidOut) return super.way(g, t, life, isOther, fade);
+    const came = new Map(), carried = new Set();
+    for (const [s, from, to] of life.hops) if (!came.has(to)) came.set(to, [s, from]);
+    g.fillStyle = mix(inks.delivered, .55);
+    for (const [s, from, to] of life.hops) {
+      const [x, y] = m.place(from, s), [u, v] = m.place(to, s);
+      g.fillRect(this.X((x + u) / 2) - 1.5, this.Y((y + v) / 2) - 1.5, 3, 3);
+    }
+    g.strokeStyle = mix(inks.delivered, .8);
+    g.lineWidth = 1.8;
+    g.lineCap = "round";
     g.beginPath();
-    for (const i of m.contactsAt(t)) line(c.contactA[i], c.contactB[i]);
+    for (const { node, time } of life.got) {
+      for (let n = node, until = time; came.has(n) || n === m.birthNode(this.pick.event);) {
+        const [since, from] = n === m.birthNode(this.pick.event) ? [life.born, -1] : came.get(n);
+        if (n !== node && !carried.has(`${n} ${until}`)) this.track(g, n, since, until);
+        carried.add(`${n} ${until}`);
+        if (from < 0) break;
+        [n, until] = [from, since];
+      }
+    }
     g.stroke();
-    g.strokeStyle = mix(inks.ink, .7);
-    g.lineWidth = 2.6;
-    g.beginPath();
-    for (const r of m.underWay(t)) line(m.from(r), m.to(r));
-    g.stroke();
+    this.held(g, life);
+  }
+
+  track(g, n, since, until) {
+    const steps = Math.max(2, Math.min(60, Math.ceil((until - since) / 20)));
+    for (let i = 0; i <= steps; i++) {
+      const [x, y] = this.m.place(n, since + (until - since) * i / steps);
+      if (i) g.lineTo(this.X(x), this.Y(y)); else g.moveTo(this.X(x), this.Y(y));
+    }
   }
 
   rings(g, t, speed) {
@@ -58,15 +116,18 @@ export class RunMap extends Canvas {
 
   names(g) {
     g.font = "10px system-ui";
-    g.textAlign = "left";
     g.textBaseline = "middle";
     g.fillStyle = this.inks.soft;
-    for (let n = 0; n < this.m.count; n++) if (this.at[2 * n] >= 0) g.fillText(this.m.names[n], this.at[2 * n] + this.r + 6, this.at[2 * n + 1]);
+    for (let n = 0; n < this.m.count; n++) {
+      const x = this.at[2 * n], name = this.m.names[n], left = x + this.r + 8 + g.measureText(name).width > this.w;
+      g.textAlign = left ? "right" : "left";
+      if (x >= 0) g.fillText(name, left ? x - this.r - 6 : x + this.r + 6, this.at[2 * n + 1]);
+    }
   }
 
   legend() {
     const { m } = this, top = this.by === "store" ? (m.capacity ? "full" : "the fullest") : "the busiest";
     return `<span>0 <i class="ramp" style="background:linear-gradient(90deg,${this.ramp.join()})"></i> ${top}, by square root</span>` +
-      "<span>— contact; thicker: bytes flow</span><span>◔ store</span>";
+      "<span>grey between two: contact; blue: bytes flow</span><span>◔ store</span>";
   }
 }

@@ -30,6 +30,7 @@ export class RunModel extends Model {
     for (const r of c.gotRow) if (r) this.firstRow[r - 1] = 1;
   }
 
+  get standing() { return this.laidOut ? this.count : 0; }
   weight(e) { return this.c.size[e]; }
   pay(spent, r, flags, link) { spent[this.c.linkFrom[link]]++; }
   expiry(e) { return this.c.bornAt[e] + this.c.lifetime[e]; }
@@ -58,7 +59,12 @@ export class RunModel extends Model {
     return now;
   }
 
-  why(e) { return this.expiry(e) <= this.end ? "never" : "not yet"; }
+  reason(name, node, time) {
+    return {
+      never_met: "met nobody who had it", not_sent: `last met ${node}, which had it, ${time}`, stranded: `the contact with ${node} broke, ${time}`,
+      expired: `too late from ${node}, ${time}`, full: `met a full store: ${node}, ${time}`, dead: `${node} was dead, ${time}`,
+    }[name];
+  }
 
   kicker() {
     return `${num(this.count)} nodes · ${num(this.c.begin.length)} contacts · ${num(this.events)} bundles · ${span(this.end)} · ${num(this.c.link.length)} transfers`;
@@ -66,8 +72,8 @@ export class RunModel extends Model {
 
   story(t) {
     const s = this.sums(t);
-    return `After <b>${span(t)}</b>, subscribers have <b class="delivered" id="delivered">${num(s.delivered)}</b> of the <b id="wanted">${num(s.wanted)}</b> ` +
-      `copies they want; <b class="waiting" id="waiting">${num(s.waiting)}</b> are still looked for, <b id="lost">${num(s.lost)}</b> expired before they came.`;
+    return `After <b>${span(t)}</b>, <b class="delivered" id="delivered">${num(s.delivered)}</b> of the <b id="wanted">${num(s.wanted)}</b> wanted deliveries ` +
+      `have been made; <b class="waiting" id="waiting">${num(s.waiting)}</b> are still under way, <b id="lost">${num(s.lost)}</b> expired before they came.`;
   }
 
   eventLine(e, life) {
@@ -102,6 +108,7 @@ export class RunModel extends Model {
 
 export const WORDS = {
   event: "Bundle", by: ["store", "transfers"], byLabel: "Nodes by", find: "bundle 12, n3",
-  waiting: "looked for", lost: "expired", copies: "copies", queue: "in its store now, youngest first",
+  waiting: "under way", lost: "expired", copies: "copies", queue: "in its store now, youngest first",
+  chosen: "filled: holds it; ringed: wants it; lines: how it was carried there",
   counted: "pairs of a bundle and a node that wants it", speeds: [1, 5, 20, 60, 200, 600, 3600], speed: 60,
 };

@@ -2,9 +2,7 @@
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 
 export async function unpack(rows, text) {
-  const raw = atob(text), packed = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());
   const columns = {};
   let at = 0;
@@ -17,6 +15,13 @@ export async function unpack(rows, text) {
     columns[name] = differences ? added(values) : values;
   }
   return columns;
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);   // several times as fast, where there is one
+  const raw = atob(text), packed = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
+  return packed;
 }
 
 function added(steps) {
@@ -73,4 +78,5 @@ export const span = (s) => {
   return s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${(s / 86400).toFixed(1)} days`;
 };
 export const bytes = (v) => (v < 1e4 ? `${num(Math.round(v))} B` : v < 1e7 ? `${num(Math.round(v / 1e3))} kB` : `${(v / 1e6).toFixed(1)} MB`);
+export const brief = (where) => where.replace(/-?\d+\.\d{4,}(e-?\d+)?/g, (v) => `${+(+v).toPrecision(4)}`);
 export const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");

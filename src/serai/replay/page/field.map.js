@@ -1,7 +1,7 @@
 import { below } from "./data.js";
 import { Canvas, dark, mix } from "./map.js";
 
-/* A field: cells tinted by community, sensors, and subscribers as numbered squares with the cells they reach. */
+/* A field: sensors on ground tinted by community, and subscribers as numbered squares with what they reach: cells, or a circle. */
 const RETURN = 2, FADE_S = 240, TRAIL_S = 60;
 
 export class RunMap extends Canvas {
@@ -38,12 +38,25 @@ export class RunMap extends Canvas {
   }
 
   ground(g) {
+    this.colours = Array.from(this.m.c.community, (group) => this.hue(group));
+    const { m } = this, { linkFrom, linkTo } = m.c, links = [];
+    if (m.cells) this.cells(g);
+    else this.circles(g);
+    this.locate(0);
+    for (let l = 0; l < linkFrom.length; l++) if (linkFrom[l] < linkTo[l] && linkTo[l] < m.sensors) links.push(l);
+    this.lines(g, links, mix(this.inks.soft, m.sensors > 4000 ? .12 : .3), .7);
+  }
+
+  tint(n) { return mix(this.hue(this.m.c.community[n]), this.by === "community" ? (dark() ? .2 : .16) : .07); }
+
+  /* Sensors in cells of one patch hear of each other. */
+  cells(g) {
     const { m } = this, [columns, rows] = m.cells, w = m.width / columns * this.s, h = m.height / rows * this.s, seen = new Set();
     for (let n = 0; n < m.sensors; n++) {
       const cell = m.c.cell[n];
       if (seen.has(cell)) continue;
       seen.add(cell);
-      g.fillStyle = mix(this.hue(m.c.community[n]), this.by === "community" ? (dark() ? .2 : .16) : .07);
+      g.fillStyle = this.tint(n);
       g.fillRect(this.X(0) + (cell % columns) * w, this.Y(0) - (Math.floor(cell / columns) + 1) * h, w + .4, h + .4);
     }
     if (w > 5) {
@@ -54,10 +67,21 @@ export class RunMap extends Canvas {
       for (let j = 0; j <= rows; j++) { g.moveTo(this.X(0), this.Y(0) - j * h); g.lineTo(this.X(m.width), this.Y(0) - j * h); }
       g.stroke();
     }
-    this.locate(0);
-    const { linkFrom, linkTo } = m.c, links = [];
-    for (let l = 0; l < linkFrom.length; l++) if (linkFrom[l] < linkTo[l] && linkTo[l] < m.sensors) links.push(l);
-    this.lines(g, links, mix(this.inks.soft, m.sensors > 4000 ? .12 : .3), .7);
+  }
+
+  /* Half a range around each sensor: those whose circles touch hear each other, if their ranges are alike. */
+  circles(g) {
+    const { m } = this, patches = new Map();
+    for (let n = 0; n < m.sensors; n++) {
+      const colour = this.tint(n), patch = patches.get(colour) || patches.set(colour, new Path2D()).get(colour);
+      const x = this.X(m.c.x[n]), y = this.Y(m.c.y[n]), r = m.c.range[n] / 2 * this.s;
+      patch.moveTo(x + r, y);
+      patch.arc(x, y, r, 0, 2 * Math.PI);
+    }
+    for (const [colour, patch] of patches) {
+      g.fillStyle = colour;
+      g.fill(patch);
+    }
   }
 
   paint(g, t, state, life, speed, playing) {
@@ -66,9 +90,10 @@ export class RunMap extends Canvas {
     if (!life) {
       this.flow(g, t, speed, playing, (r) => m.firstRow[r] && m.wants(m.c.event[r], m.to(r)), (r) => (m.c.flags[r] & 3) >= RETURN);
     }
-    const colour = this.by === "community" ? (n) => this.hue(m.c.community[n])
+    const colour = this.by === "community" ? (n) => this.colours[n]
       : this.by === "queue" ? (n) => this.shade(state.level[n] / m.queue) : (n) => this.shade(state.spent[n] / m.mostSpent);
     this.dots(g, m.sensors, colour, life, (n) => m.sizeOf(n) === 1);
+    if (!life && this.r > 2.4) this.crowns(g, t);
     if (!life) this.gauges(g, m.sensors, (n) => state.level[n] / m.queue);
     if (this.pick?.node < m.sensors) this.ring(g, this.pick.node, this.r + 6, this.inks.pick, 2.5);
     if (life) this.way(g, t, { ...life, hops: life.hops.filter((h) => h[1] < m.sensors && h[2] < m.sensors) }, (r) => (m.c.flags[r] & 3) >= RETURN, FADE_S);
@@ -76,23 +101,45 @@ export class RunMap extends Canvas {
     this.walkers(g, life);
   }
 
-  /* Subscribers are heard in their cell and the eight around it; where they come from, and where they go. */
+  /* Heads of communities have a light middle. */
+  crowns(g, t) {
+    g.fillStyle = this.inks.bg;
+    for (const n of this.m.headsAt(t)) {
+      if (this.m.sizeOf(n) === 1) continue;
+      g.beginPath();
+      g.arc(this.at[2 * n], this.at[2 * n + 1], this.r * .4, 0, 2 * Math.PI);
+      g.fill();
+    }
+  }
+
+  /* The cell of a subscriber and the eight around it, or a circle: there it is heard. */
+  heardFrom(x, y) {
+    const { m } = this, area = new Path2D();
+    if (!m.cells) {
+      area.arc(this.X(x), this.Y(y), m.range * this.s, 0, 2 * Math.PI);
+      return area;
+    }
+    const [columns, rows] = m.cells, w = m.width / columns, h = m.height / rows;
+    const column = Math.min(columns - 1, Math.floor(x / w)), row = Math.min(rows - 1, Math.floor(y / h));
+    const x0 = Math.max(0, column - 1), x1 = Math.min(columns, column + 2), y0 = Math.max(0, row - 1), y1 = Math.min(rows, row + 2);
+    area.roundRect(this.X(x0 * w), this.Y(y1 * h), (x1 - x0) * w * this.s, (y1 - y0) * h * this.s, 5);
+    return area;
+  }
+
+  /* Where subscribers are heard, where they come from, and where they go. */
   reach(g, t) {
-    const { m, inks } = this, [columns, rows] = m.cells, w = m.width / columns, h = m.height / rows;
+    const { m, inks } = this;
     if (m.count - m.sensors > 300) return;
     const few = m.count - m.sensors <= 30;
     for (let n = m.sensors; n < m.count; n++) {
       const [x, y, walks, last] = this.spots[n], picked = this.pick?.node === n;
       if (m.heard(n, walks)) {
-        const column = Math.min(columns - 1, Math.floor(x / w)), row = Math.min(rows - 1, Math.floor(y / h));
-        const x0 = Math.max(0, column - 1), x1 = Math.min(columns, column + 2), y0 = Math.max(0, row - 1), y1 = Math.min(rows, row + 2);
+        const area = this.heardFrom(x, y);
         g.fillStyle = mix(inks.ink, picked ? .12 : .055);
         g.strokeStyle = mix(inks.ink, picked ? .6 : .22);
         g.lineWidth = picked ? 1.5 : 1;
-        g.beginPath();
-        g.roundRect(this.X(x0 * w), this.Y(y1 * h), (x1 - x0) * w * this.s, (y1 - y0) * h * this.s, 5);
-        g.fill();
-        g.stroke();
+        g.fill(area);
+        g.stroke(area);
       }
       g.lineCap = "round";
       const steps = few ? 12 : 4;
@@ -170,6 +217,6 @@ export class RunMap extends Canvas {
     const alone = this.sizes.filter(([, k]) => k === 1).length, large = this.sizes.filter(([, k]) => k > 1);
     return large.slice(0, 8).map(([group, k]) => dot(this.hue(group), `community of ${k}`)).join("") +
       (large.length > 8 ? `<span>${large.length - 8} smaller</span>` : "") + (alone ? dot(this.alone, `${alone} alone`, "diamond") : "") +
-      `<span>◔ queue, full at ${m.queue}</span>`;
+      `<span>◔ queue, full at ${m.queue}</span>` + (m.c.headAt?.length ? "<span>◉ head of its community</span>" : "");
   }
 }

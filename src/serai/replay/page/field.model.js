@@ -1,11 +1,8 @@
-import { clock, escaped, num, seconds, span, upTo } from "./data.js";
+import { brief, clock, escaped, grouped, num, seconds, span, upTo } from "./data.js";
 import { Model, REFUSED } from "./model.js";
 
 /* A field: sensors that stand, subscribers that walk. Time is in whole seconds; what is spent is in picojoules. */
-const WHY = {
-  never_met: "never within reach of it", not_sent: "met, but it was never sent", stranded: "stranded",
-  expired: "grew too old on its way", full: "met a full queue", dead: "its sensor's battery was empty",
-};
+const FIRST = 32;
 const halfToEven = (v) => {
   const r = Math.round(v);
   return r - v === 0.5 && r % 2 ? r - 1 : r;
@@ -16,6 +13,7 @@ export class RunModel extends Model {
     const { c } = this;
     c.rowAt = seconds(c.rows);
     c.dropAt = seconds(c.dropRows);
+    c.birth = Float64Array.from(c.birthMs, (ms) => ms / 1000);   // upwards to the millisecond: the second stays the same
     c.bornAt = c.birth.map(Math.ceil);
     this.tracks = new Uint32Array(this.count + 1);
     for (let i = 0; i < c.trackNode.length; i++) this.tracks[c.trackNode[i] + 1] = i + 1;
@@ -31,9 +29,10 @@ export class RunModel extends Model {
   }
 
   get firstWanting() { return this.sensors; }
+  get standing() { return this.sensors; }
   get lastMoment() { return this.end - 1; }
   birthTime(e) { return this.c.birth[e]; }
-  expiry(e) { return Math.floor(this.c.birth[e] + this.lifetime) + 1; }
+  expiry(e) { return this.c.bornAt[e] + this.c.lives[e]; }
 
   cost(x0, y0, x1, y1) {
     const [electronics, freeSpace, multipath] = this.radio, dx = x0 - x1, dy = y0 - y1;
@@ -83,7 +82,7 @@ export class RunModel extends Model {
       const to = c.linkTo[c.link[r]];
       if (to < sensors) continue;
       const pair = c.event[r] * width + to - sensors;
-      if (known[pair >> 3] & (1 << (pair & 7))) continue;
+      if (this.thin ? !(c.flags[r] & FIRST) : known[pair >> 3] & (1 << (pair & 7))) continue;
       known[pair >> 3] |= 1 << (pair & 7);
       this.firstRow[r] = 1;
       found.push(r);
@@ -97,15 +96,15 @@ export class RunModel extends Model {
     };
   }
 
-  why(e, who) {
-    const i = this.lostWhy.get(e * this.wanters + who), { c } = this;
-    if (i === undefined) return "not yet";
-    const reason = this.lost[c.lostWhy[i]], at = reason === "never_met" || reason === "not_sent" ? "" : ` at ${this.names[c.lostAt[i]]}, ${clock(c.lostTime[i])}`;
-    return `never: ${WHY[reason]}${at}`;
+  reason(name, node, time) {
+    return {
+      never_met: "never within reach of it", not_sent: "met, but it was never sent", stranded: `stranded at ${node}, ${time}`,
+      expired: `grew too old on its way at ${node}, ${time}`, full: `met a full queue at ${node}, ${time}`, dead: `the battery of ${node} was empty, ${time}`,
+    }[name];
   }
 
   kicker() {
-    return `${num(this.sensors)} sensors · ${num(this.count - this.sensors)} subscribers · ${this.width} × ${this.height} m · ` +
+    return `${num(this.sensors)} sensors · ${num(this.count - this.sensors)} subscribers · ${num(Math.round(this.width))} × ${num(Math.round(this.height))} m · ` +
       `${span(this.end)} · ${num(this.c.link.length)} transmissions`;
   }
 
@@ -126,15 +125,18 @@ export class RunModel extends Model {
 
   nodeLine(n, t, state) {
     if (n < this.sensors) {
-      return `community of ${num(this.sizeOf(n))} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.queue)} · ` +
-        `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.battery} on events`;
+      const control = this.controlOf(n, t), head = this.headsAt(t).has(n) ? " · its head" : "";
+      return `community of ${num(this.sizeOf(n))}${head} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.queue)} · ` +
+        `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.battery} on events` +
+        (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery feels them" : "its battery does not feel them"})` : "");
     }
     let wanted = 0, got = 0;
     for (let e = 0; e < this.events && this.c.bornAt[e] <= t; e++) wanted += this.wants(e, n);
     const d = this.deliveries;
     for (let i = 0; i < d.time.length && d.time[i] <= t; i++) if (d.node[i] === n) got += this.wants(d.event[i], n);
-    const walks = this.place(n, t)[2];
-    return `wants <b>${escaped(this.where[n - this.sensors] || "everything")}</b><br>${walks ? "walking" : this.silent ? "pausing, silent" : "pausing"} · ` +
+    const walks = this.place(n, t)[2], groups = this.sessionsOf(n, t).map((s) => `a community of ${num(this.sizeOf(s))}`);
+    const session = groups.length ? ` · in session with ${groups.join(" and ")}` : "";
+    return `wants <b>${escaped(brief(this.where[n - this.sensors] || "everything"))}</b><br>${walks ? "walking" : this.silent ? "pausing, silent" : "pausing"}${session} · ` +
       `has <b>${num(got)}</b> of the <b>${num(wanted)}</b> it wants so far`;
   }
 
@@ -155,10 +157,34 @@ export class RunModel extends Model {
     return this.sizes.get(this.c.community[n]);
   }
 
+  /* What control messages took of a sensor up to t, in joules: known by the minute. */
+  controlOf(n, t) {
+    const { c } = this;
+    if (!c.controlNode) return 0;
+    this.controlRows ||= grouped(c.controlNode, this.count);
+    let sum = 0;
+    for (const r of this.controlRows.of(n)) if (c.controlAt[r] <= t) sum += c.controlMicro[r];
+    return sum / 1e6;
+  }
+
+  /* The communities, by their lowest sensors, that a subscriber is in session with. */
+  sessionsOf(n, t) {
+    const { c } = this;
+    this.sessionRows ||= grouped(c.sessionNode || [], this.count);
+    return [...this.sessionRows.of(n)].filter((r) => c.sessionFrom[r] <= t && t < c.sessionTo[r]).map((r) => c.sessionWith[r]);
+  }
+
+  /* Who is head of a community at t. */
+  headsAt(t) {
+    const { c } = this, now = new Map();
+    for (let r = 0; r < (c.headAt?.length ?? 0) && c.headAt[r] <= t; r++) now.set(c.headOf[r], c.headNode[r]);
+    return new Set(now.values());
+  }
+
   isStore(n) { return n < this.sensors; }
 
   tip(n, state) {
-    if (n >= this.sensors) return `${this.names[n]} wants ${this.where[n - this.sensors] || "everything"}`;
+    if (n >= this.sensors) return `${this.names[n]} wants ${brief(this.where[n - this.sensors] || "everything")}`;
     return `${this.names[n]} · queue ${num(state.level[n])} · ${(state.spent[n] / 1e12).toFixed(3)} J`;
   }
 
@@ -173,5 +199,6 @@ export class RunModel extends Model {
 export const WORDS = {
   event: "Event", by: ["community", "queue", "energy"], byLabel: "Sensors by", find: "event 812, s17, p3",
   waiting: "waiting in the field", lost: "grown too old", copies: "copies in the field", queue: "in its queue now, youngest first",
+  chosen: "filled: holds a copy; those who want it stand out",
   counted: "pairs of an event and a subscriber that wants it", speeds: [1, 5, 20, 60, 200, 600], speed: 20,
 };

@@ -7,7 +7,7 @@ const MUTED = ["#332288", "#999933", "#882255", "#44AA99", "#DDCC77", "#AA4499",
 const LIGHT = ["#BBCC33", "#FFAABB", "#44BB99", "#EE8866", "#99DDFF", "#EEDD88", "#77AADD", "#AAAA00", "#DDDDDD"];
 const CIVIDIS = ["#00224e", "#1f3a6d", "#48526d", "#666970", "#848279", "#a69d75", "#cbba69", "#fee838"];
 const INKS = ["ink", "soft", "line", "grid", "field", "delivered", "waiting", "pick", "bg", "lost"];
-const TURN = 2 * Math.PI, MOST_DOTS = 1600, GLOW_S = 10;
+const TURN = 2 * Math.PI, MOST_DOTS = 1600, MOST_LINES_DRAWN = 2500, FOLLOWED_S = 10, GLOW = [.13, .22, .34, .5];
 export const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 export const mix = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0");
 
@@ -106,17 +106,18 @@ export class Canvas {
     this.paint(g, t, state, life, speed, playing);
   }
 
-  /* Where every node is on the canvas, worked out once for each picture. */
+  /* Where every node is on the canvas, worked out once for each picture; those that stand only when the view changes. */
   locate(t) {
     const { m } = this;
     this.at ||= new Float32Array(2 * m.count);
     this.spots ||= [];
-    for (let n = 0; n < m.count; n++) {
+    for (let n = this.placed === this.sheet ? m.standing : 0; n < m.count; n++) {
       const spot = m.place(n, t);
       this.spots[n] = spot;
       this.at[2 * n] = this.X(spot[0]);
       this.at[2 * n + 1] = this.Y(spot[1]);
     }
+    this.placed = this.sheet;
   }
 
   ring(g, n, radius, colour, width) {
@@ -132,6 +133,7 @@ export class Canvas {
   /* Dots for all nodes before `end`, one path for each colour; `diamond(n)`: those with corners. */
   dots(g, end, colourOf, faded, diamond = () => false) {
     const paths = new Map(), { at, r } = this;
+    if (r < 2.4 && end === this.m.standing) return this.squares(g, end, colourOf, faded);
     for (let n = 0; n < end; n++) {
       const x = at[2 * n], y = at[2 * n + 1];
       if (!(x > -9 && y > -9 && x < this.w + 9 && y < this.h + 9)) continue;
@@ -160,6 +162,26 @@ export class Canvas {
         g.stroke(path);
       }
     }
+    g.globalAlpha = 1;
+  }
+
+  /* Thousands of nodes that stand: squares on a sheet of their own, where only those are painted anew whose colour has changed. */
+  squares(g, end, colourOf, faded) {
+    const { at, r, dpr } = this;
+    if (this.squared?.of !== this.sheet) {
+      const canvas = Object.assign(document.createElement("canvas"), { width: this.canvas.width, height: this.canvas.height });
+      this.squared = { of: this.sheet, canvas, colours: new Array(end) };
+      canvas.getContext("2d").scale(dpr, dpr);
+    }
+    const { canvas, colours } = this.squared, on = canvas.getContext("2d");
+    for (let n = 0; n < end; n++) {
+      const colour = colourOf(n);
+      if (colours[n] === colour) continue;
+      colours[n] = on.fillStyle = colour;
+      on.fillRect(at[2 * n] - r, at[2 * n + 1] - r, 2 * r, 2 * r);
+    }
+    g.globalAlpha = faded ? .35 : 1;
+    g.drawImage(canvas, 0, 0, this.w, this.h);
     g.globalAlpha = 1;
   }
 
@@ -196,42 +218,71 @@ export class Canvas {
     g.stroke();
   }
 
-  /* How often each link was used in the window: from rows while it is short, from sums of ten seconds beyond. */
-  uses(first, last, window) {
-    const { c, step } = this.m, used = new Map();
-    if (window < 4 * GLOW_S) {
-      for (let r = first; r < last; r++) used.set(c.link[r], (used.get(c.link[r]) || 0) + 1);
-      return used;
+  /* How often each link was used by rows first..last: the counts of the picture before, with what came and what went. */
+  uses(first, last) {
+    const { link, linkFrom, sumLink, sumCount } = this.m.c;
+    if (!this.m.isWhole(this.t)) {
+      const { minutes } = this.m, minute = Math.min(minutes.length - 2, Math.max(0, Math.ceil(this.t / 60) - 1)), count = new Uint32Array(linkFrom.length);
+      for (let i = minutes[minute]; i < minutes[minute + 1]; i++) count[sumLink[i]] = sumCount[i];
+      return count;
     }
-    this.sums ||= this.sumsOfLinks();
-    for (let b = Math.max(0, Math.floor((this.t - window) / GLOW_S)); b <= Math.floor(this.t / GLOW_S) && b < this.sums.length; b++) {
-      const { link, count } = this.sums[b];
-      for (let i = 0; i < link.length; i++) used.set(link[i], (used.get(link[i]) || 0) + count[i]);
+    this.used ||= { count: new Uint32Array(linkFrom.length), first: 0, last: 0 };
+    const used = this.used, { count } = used;
+    if (first >= used.last || last <= used.first) {   // nothing in common
+      count.fill(0);
+      used.first = used.last = first;
     }
-    return used;
+    for (; used.last < last; used.last++) count[link[used.last]]++;
+    while (used.first > first) count[link[--used.first]]++;
+    while (used.last > last) count[link[--used.last]]--;
+    for (; used.first < first; used.first++) count[link[used.first]]--;
+    return count;
   }
 
-  sumsOfLinks() {
-    const { c, end } = this.m, all = [], seen = new Uint32Array(c.linkFrom.length);
-    for (let b = 0, r = 0; b <= Math.floor(end / GLOW_S); b++) {
-      const touched = [];
-      for (; r < c.link.length && c.rowAt[r] < (b + 1) * GLOW_S; r++) if (!seen[c.link[r]]++) touched.push(c.link[r]);
-      all.push({ link: Uint32Array.from(touched), count: Uint32Array.from(touched, (l) => seen[l]) });
-      for (const l of touched) seen[l] = 0;
+  /* Links that were used, the more the darker: as lines, or, where there are thousands, as the pixels that lines would touch. */
+  glow(g, count, window) {
+    const bins = [[], [], [], []], { linkTo } = this.m.c, end = window > FOLLOWED_S && this.m.standing ? this.m.standing : Infinity;
+    let links = 0;
+    for (let l = 0; l < count.length; l++) {
+      if (!count[l] || linkTo[l] >= end) continue;   // who walks has long left the place where it was handed something
+      bins[Math.min(3, Math.floor(Math.log2(1 + count[l] / Math.max(1, window / 8))))].push(l);
+      links++;
     }
-    return all;
+    if (links > MOST_LINES_DRAWN) return this.pixels(g, bins);
+    g.lineCap = "round";
+    bins.forEach((of, i) => { if (of.length) this.lines(g, of, mix(this.inks.ink, GLOW[i]), [1, 1.5, 2.2, 3][i]); });
+  }
+
+  pixels(g, bins) {
+    const w = Math.ceil(this.w), h = Math.ceil(this.h), { at } = this, { linkFrom, linkTo } = this.m.c;
+    if (this.light?.width !== w || this.light.height !== h) {
+      this.light = Object.assign(document.createElement("canvas"), { width: w, height: h });
+      this.light.image = this.light.getContext("2d").createImageData(w, h);
+      this.light.words = new Uint32Array(this.light.image.data.buffer);
+    }
+    const { words, image } = this.light, ink = [5, 3, 1].reduce((v, i) => v * 256 + parseInt(this.inks.ink.slice(i, i + 2), 16), 0);
+    words.fill(0);
+    bins.forEach((of, i) => {
+      const word = (Math.round(1.4 * GLOW[i] * 255) << 24 | ink) >>> 0;
+      for (const l of of) {
+        const x = at[2 * linkFrom[l]], y = at[2 * linkFrom[l] + 1], dx = at[2 * linkTo[l]] - x, dy = at[2 * linkTo[l] + 1] - y;
+        const steps = Math.min(400, Math.ceil(Math.max(Math.abs(dx), Math.abs(dy), 1)));
+        for (let k = 0; k <= steps; k++) {
+          const px = Math.floor(x + dx * k / steps), py = Math.floor(y + dy * k / steps);
+          if (px >= 0 && py >= 0 && px < w && py < h) words[py * w + px] = word;
+        }
+      }
+    });
+    this.light.getContext("2d").putImageData(image, 0, 0);
+    g.drawImage(this.light, 0, 0, w, h);
   }
 
   /* Copies on their way: the glow of a link counts all of the window; dots are drawn while the eye can follow. */
   flow(g, t, speed, playing, isWanted, isOther) {
     const { m, at, inks } = this, { c } = m, window = Math.max(m.hops ? 1 : 1, .5 * speed);
-    const last = upTo(c.rowAt, t), first = upTo(c.rowAt, t - window), bins = [[], [], [], []];
-    for (const [link, k] of this.uses(first, last, window)) {
-      bins[Math.min(3, Math.floor(Math.log2(1 + k / Math.max(1, window / 8))))].push(link);
-    }
-    g.lineCap = "round";
-    bins.forEach((links, i) => { if (links.length) this.lines(g, links, mix(inks.ink, [.13, .22, .34, .5][i]), [1, 1.5, 2.2, 3][i]); });
-    if (this.calm) return;
+    const last = upTo(c.rowAt, t), first = upTo(c.rowAt, t - window);
+    this.glow(g, this.uses(first, last), window);
+    if (this.calm || !m.isWhole(t)) return;
     const stride = this.oneOf = Math.max(1, Math.ceil((last - first) / MOST_DOTS)), wanted = [], other = [], plain = [];
     for (let r = first + (stride - first % stride) % stride; r < last; r += stride) {
       const f = (t - c.rowAt[r] - (m.hops ? 0 : .9 * ((r * 7919) % 1000) / 1000)) / window * 1.15;
@@ -280,6 +331,12 @@ export class Canvas {
       g.lineTo(at[2 * to], at[2 * to + 1]);
       g.stroke();
     }
+    this.held(g, life);
+  }
+
+  /* Who holds the chosen event, and where it was born. */
+  held(g, life) {
+    const { at, inks } = this;
     g.textAlign = "center";
     g.textBaseline = "middle";
     for (const [n, k] of life.holders) {

@@ -1,4 +1,4 @@
-import { below, grouped, upTo } from "./data.js";
+import { below, clock, grouped, num, seconds, upTo } from "./data.js";
 
 /* A run as a function of time. Three streams of changes, each in order of time: births, transfers (rows) and drops.
    Time t means: after everything that happened up to t. Nothing here knows of the page, and nothing but the log comes in;
@@ -29,6 +29,7 @@ export class Model {
       const e = c.dropEvent[r];
       if (!c.dropHeld[r] && this.isBirth(r)) this.unheld.add(e);
     }
+    if (this.thin) this.keptEvents = new Set(c.keptEvent);
     this.step = Math.max(this.end / 512, Math.ceil(this.end * this.count / KEPT));
     this.play();
     this.fates();
@@ -44,6 +45,7 @@ export class Model {
   pay() {}
   get ids() { return this.events; }
   get lastMoment() { return this.end; }
+  get standing() { return 0; }   // nodes before this one never move
 
   /* Who wants: nodes from `firstWanting` on. In an overlay it is subscriptions, and `nodeOf` says where they are. */
   get wanters() { return this.count; }
@@ -90,6 +92,7 @@ export class Model {
 
   /* Once through the run: a keyframe every `step`. */
   play() {
+    if (this.thin) return this.unpackKeys();
     const n = this.count, frames = Math.floor(this.end / this.step) + 1, out = this.blank();
     this.frames = { level: new Float64Array(frames * n), spent: new Float64Array(frames * n), at: [] };
     for (let k = 0; k < frames; k++) {
@@ -100,20 +103,45 @@ export class Model {
     }
     this.advance(out, this.end);
     this.last = out;
-    this.mostSpent = out.spent.reduce((most, v) => Math.max(most, v), 1);
+    this.scale();
+  }
+
+  scale() {
+    this.mostSpent = this.last.spent.reduce((most, v) => Math.max(most, v), 1);
     this.mostLevel = this.frames.level.reduce((most, v) => Math.max(most, v), 1);
   }
+
+  /* A page that left rows out has its keyframes from who saw them all: what each node's values change between them. */
+  unpackKeys() {
+    const { c, count: n } = this, level = new Float64Array(c.keyLevel.length), spent = new Float64Array(c.keySpent.length);
+    for (let i = 0; i < level.length; i++) {
+      level[i] = (i < n ? 0 : level[i - n]) + ((c.keyLevel[i] >>> 1) ^ -(c.keyLevel[i] & 1));
+      spent[i] = (i < n ? 0 : spent[i - n]) + c.keySpent[i];
+    }
+    this.step = this.thin.every;
+    this.frames = { level, spent, at: Array.from(c.keyAt, (t) => [upTo(c.bornAt, t), upTo(c.rowAt, t), upTo(c.dropAt, t)]) };
+    const end = c.keyAt.length - 1;
+    this.last = { ...this.blank(), level: level.slice(end * n), spent: spent.slice(end * n) };
+    this.scale();
+    this.minutes = new Uint32Array(c.sumLinks.length + 1);
+    for (let i = 0; i < c.sumLinks.length; i++) this.minutes[i + 1] = this.minutes[i] + c.sumLinks[i];
+  }
+
+  /* Whether every row of the moment is in the page, and all of an event's. */
+  isWhole(t) { return !this.thin || (t >= this.thin.begin_s && t <= this.thin.end_s); }
+  isKept(e) { return !this.thin || e >= this.events || this.keptEvents.has(e); }
 
   /* The state at t: what `out` was before, or the last keyframe, and what has happened since. */
   state(t, out = this.blank()) {
     t = Math.min(Math.max(t, 0), this.end);
-    const k = Math.floor(t / this.step), n = this.count;
-    if (out.t > t || out.t < k * this.step) {
+    const k = t === this.end ? this.frames.at.length - 1 : Math.floor(t / this.step), n = this.count, whole = this.isWhole(t);
+    if (!whole || !this.isWhole(out.t) || out.t > t || out.t < k * this.step) {
       out.level.set(this.frames.level.subarray(k * n, (k + 1) * n));
       out.spent.set(this.frames.spent.subarray(k * n, (k + 1) * n));
       out.at = this.frames.at[k];
+      out.t = t;
     }
-    this.advance(out, t);
+    if (whole) this.advance(out, t);
     return out;
   }
 
@@ -129,16 +157,24 @@ export class Model {
       born.push(born[e] + this.wantedOf[e]);
     }
     const wanted = got.event.map((e, i) => this.wants(e, got.node[i]));
-    this.deliveredAt = Float64Array.from(got.time.filter((_, i) => wanted[i]));
+    this.deliveredAt = c.deliveredRows ? seconds(c.deliveredRows) : Float64Array.from(got.time.filter((_, i) => wanted[i]));
     for (let i = 0; i < got.event.length; i++) has[got.event[i]] += wanted[i];
     for (let e = 0; e < this.events; e++) {
       const expiry = this.expiry(e);
       if (expiry <= this.lastMoment) for (let k = has[e]; k < this.wantedOf[e]; k++) lost.push(expiry);
     }
+    if (this.hops) for (const _ of c.lostEvent) lost.push(this.end);   // nothing grows old: at the end it is known
     this.wantedBefore = born;
-    this.lostAt = Float64Array.from(lost).sort();
+    this.lostAt = c.lostRows ? seconds(c.lostRows) : Float64Array.from(lost).sort();
     this.lostWhy = new Map();
     for (let i = 0; i < (c.lostEvent?.length ?? 0); i++) this.lostWhy.set(c.lostEvent[i] * this.wanters + c.lostNode[i], i);
+  }
+
+  /* Why a pair was lost, in the words of its kind of network. */
+  why(e, who) {
+    const i = this.lostWhy.get(e * this.wanters + who), { c } = this;
+    if (i === undefined) return this.isKept(e) ? "not yet" : "not in this page";
+    return `never: ${this.reason(this.lost[c.lostWhy[i]], this.names[c.lostAt[i]], clock(c.lostMs[i] / 1000))}`;
   }
 
   sums(t) {
@@ -182,6 +218,18 @@ export class Model {
     return [...this.byEvent.of(e)].map((i) => ({ time: d.time[i], node: d.node[i], from: d.from[i], row: d.row?.[i] }));
   }
 
+  /* What a page that left rows out says of it, of an event and of a node. */
+  leftOut(e) {
+    const { begin_s: begin, end_s: end, one_in: k, rows, kept } = this.thin;
+    if (e !== undefined) {
+      return `Event ${e} is not among the 1 in ${k} whose whole life is in this page: what is seen is from ${clock(begin)} to ${clock(end)}. ` +
+        `“serai replay --events ${e}” keeps it.`;
+    }
+    return `${num(kept)} of ${num(rows)} transfers are in this page: all from ${clock(begin)} to ${clock(end)}, and the whole life of 1 event in ${k}. ` +
+      `Elsewhere links glow by the minute; what lies at nodes and what they have spent is that of the last full ${this.thin.every === 60 ? "minute" : `${this.thin.every} s`}. ` +
+      "The sentence and the strip count everything.";
+  }
+
   birthTime(e) { return this.c.bornAt[e]; }
   birthNode(e) { return this.c.birthNode[e]; }
 
@@ -212,7 +260,7 @@ export class Model {
 
   /* Level and spending of a node at every keyframe, and at the end. */
   series(n) {
-    const { level, spent, at } = this.frames, times = at.map((_, k) => k * this.step);
+    const { level, spent, at } = this.frames, times = at.map((_, k) => Math.min(k * this.step, this.end));
     const pick = (all, last) => [...times.map((_, k) => all[k * this.count + n]), last[n]];
     return { times: [...times, this.end], level: pick(level, this.last.level), spent: pick(spent, this.last.spent) };
   }

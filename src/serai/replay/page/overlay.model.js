@@ -1,9 +1,9 @@
-import { escaped, num } from "./data.js";
+import { brief, escaped, grouped, num } from "./data.js";
 import { Model, STORED } from "./model.js";
 
 /* An overlay: queries go to their rendezvous nodes, then events, and notifications back. Time is the number of hops; a
    level is queries that a node stores, and what it spends is messages that it sends. Behind the events stand the queries. */
-const QUERY = 2;
+const QUERY = 2, MOST_KEYS = 10;
 
 export class RunModel extends Model {
   prepare() {
@@ -17,6 +17,7 @@ export class RunModel extends Model {
   }
 
   get ids() { return this.events + this.where.length; }
+  get standing() { return this.count; }
   get wanters() { return this.where.length; }
   nodeOf(q) { return this.c.asker[q]; }
   nameOf(q) { return `q${q}`; }
@@ -26,7 +27,11 @@ export class RunModel extends Model {
   place(n) { return [this.c.x[n], this.c.y[n]]; }
   birthNode(id) { return id < this.events ? this.c.birthNode[id] : this.c.asker[id - this.events]; }
   moment(t) { return t < this.published ? `hop ${Math.floor(t)}` : `hop ${Math.floor(t - this.published)}`; }
-  why() { return "never told"; }
+  reason(name, node) {
+    return {
+      never_met: `no tree took it at ${node}`, not_sent: "the query did not lie where it came", stranded: "it found no rendezvous",
+    }[name];
+  }
   parentIn(tree, n) { return this.c.parent[tree * this.count + n] - 1; }
 
   life(id, t = Infinity) {
@@ -51,7 +56,8 @@ export class RunModel extends Model {
         `<b id="delivered">0</b> of <b id="wanted">${num(s.wanted)}</b> notifications yet.`;
     }
     return `<b>${Math.floor(t - this.published)} hops</b> after all events were published, <b class="delivered" id="delivered">${num(s.delivered)}</b> of the ` +
-      `<b id="wanted">${num(s.wanted)}</b> matches have been told to who asked; <b class="waiting" id="waiting">${num(s.waiting)}</b> are on their way<span id="lost" hidden>0</span>.`;
+      `<b id="wanted">${num(s.wanted)}</b> matches have been told to those who asked; <b class="waiting" id="waiting">${num(s.waiting)}</b> are on their way` +
+      (s.lost ? `, <b id="lost">${num(s.lost)}</b> ${s.lost === 1 ? "was" : "were"} lost.` : `<span id="lost" hidden>0</span>.`);
   }
 
   eventTitle(id) { return id < this.events ? `Event ${id}` : `Query ${id - this.events}`; }
@@ -59,11 +65,11 @@ export class RunModel extends Model {
   eventLine(id, life) {
     if (id >= this.events) {
       const q = id - this.events;
-      return `asked at <b>${escaped(this.names[this.c.asker[q]])}</b>: ${escaped(this.where[q])} · <b>${num(life.hops.length)}</b> messages so far, ` +
+      return `asked at <b>${escaped(this.names[this.c.asker[q]])}</b>: ${escaped(brief(this.where[q]))} · <b>${num(life.hops.length)}</b> messages so far, ` +
         `stored <b id="held">${num(life.held)}</b> times`;
     }
     const k = this.attributes.length, values = this.attributes.map((a, i) => `${escaped(a)} ${this.c.values[id * k + i].toPrecision(3)}`).join(", ");
-    return `published at <b>${escaped(this.names[this.c.birthNode[id]])}</b> · ${values} · <b>${num(life.hops.length)}</b> messages so far, told to <b>${num(life.got.length)}</b>`;
+    return `published at <b>${escaped(this.names[this.c.birthNode[id]])}</b> · ${values}${this.c.eventKey && this.bits <= 53 ? ` · key ${this.key(this.c.eventKey[id], this.bits)}` : ""} · <b>${num(life.hops.length)}</b> messages so far, told to <b>${num(life.got.length)}</b>`;
   }
 
   nodeTitle(n) {
@@ -71,8 +77,20 @@ export class RunModel extends Model {
     return tree < 0 ? `Node ${this.names[n]}` : `Node ${this.names[n]}, root of tree ${tree}`;
   }
 
+  /* The first bits of a key; beyond 53 of them a number would not hold them. */
+  key(head, length) { return this.bits > 53 ? "" : head.toString(2).padStart(this.bits, "0").slice(0, length); }
+
+  keysOf(n) {
+    const { c } = this;
+    if (!c.keyNode) return "";
+    this.keyRows ||= grouped(c.keyNode, this.count);
+    const rows = [...this.keyRows.of(n)].filter((r) => this.key(c.keyHead[r], c.keyLength[r])).slice(0, MOST_KEYS);
+    return rows.map((r) => `<br>tree ${c.keyTree[r]}: key <b>${this.key(c.keyHead[r], c.keyLength[r])}</b>${c.keyLength[r] > this.bits ? "…" : ""}, ` +
+      `${c.keyDepth[r]} ${c.keyDepth[r] === 1 ? "hop" : "hops"} from its root`).join("");
+  }
+
   nodeLine(n, t, state) {
-    return `stores <b id="level">${num(state.level[n])}</b> queries · has sent <b id="spent">${num(state.spent[n])}</b> messages`;
+    return `stores <b id="level">${num(state.level[n])}</b> queries · has sent <b id="spent">${num(state.spent[n])}</b> messages${this.keysOf(n)}`;
   }
 
   nodeCharts(n) {
@@ -81,6 +99,7 @@ export class RunModel extends Model {
   }
 
   isStore() { return true; }
+  holds(n, t) { return new Map([...super.holds(n, t)].filter(([id]) => id >= this.events)); }
   chip(id) { return id < this.events ? id : `q${id - this.events}`; }
   tip(n, state) { return `${this.names[n]} · ${num(state.spent[n])} messages · ${num(state.level[n])} queries`; }
   isQuery(r) { return (this.c.flags[r] & 3) === QUERY; }
@@ -95,5 +114,5 @@ export class RunModel extends Model {
 export const WORDS = {
   event: "Event", by: ["load", "queries"], byLabel: "Nodes by", find: "event 12, q3, s17",
   waiting: "not yet told", lost: "lost", copies: "", queue: "queries stored here", counted: "pairs of an event and a query that it matches",
-  speeds: [0.5, 1, 2, 5], speed: 1,
+  chosen: "lines: its messages; ringed: who asked", speeds: [0.5, 1, 2, 5], speed: 1,
 };

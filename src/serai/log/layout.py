@@ -13,6 +13,8 @@ Numbers = NDArray[np.integer[Any]]
 SIDE_M = 1000.0
 _EFFORT = 40_000_000  # pairs of nodes, over all rounds
 _MOST_ROUNDS = 200
+_LEAST_ROUNDS = 30
+_FELT = 64  # others that push a node in a round, where there are too many for all to do so
 
 
 def lay_out(nodes: int, a: Numbers, b: Numbers) -> tuple[Floats, Floats]:
@@ -20,17 +22,21 @@ def lay_out(nodes: int, a: Numbers, b: Numbers) -> tuple[Floats, Floats]:
 
     The start is drawn from a fixed seed, so the same contacts give the same picture: it is no part of the run's chance.
     """
-    place = np.random.default_rng(0).random((nodes, 2))
+    rng = np.random.default_rng(0)
+    place = rng.random((nodes, 2))
     if nodes < 2:
         return place[:, 0] * SIDE_M, place[:, 1] * SIDE_M
-    links, times = np.unique(np.stack([a, b]), axis=1, return_counts=True)
+    met, times = np.unique(a.astype(np.int64) * nodes + b, return_counts=True)
+    links = met // nodes, met % nodes
     strength = np.log1p(times)[:, None] / np.log1p(times.max(initial=1))
     wide = 1 / np.sqrt(nodes)  # how far neighbours stand from each other in the end
-    rounds = int(min(_MOST_ROUNDS, max(10, _EFFORT // nodes**2)))
+    felt = nodes if _LEAST_ROUNDS * nodes**2 <= _EFFORT else _FELT
+    rounds = int(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _EFFORT // (felt * nodes))))
     for heat in np.linspace(0.1, 0.002, rounds):
-        apart = place[:, None] - place[None]
+        others = place[None] if felt == nodes else place[rng.integers(0, nodes, (nodes, felt))]
+        apart = place[:, None] - others
         square = np.maximum((apart**2).sum(-1), 1e-9)
-        push = (apart * (wide**2 / square)[..., None]).sum(1)
+        push = (apart * (wide**2 / square)[..., None]).sum(1) * (nodes / felt)
         along = place[links[0]] - place[links[1]]
         pull = along * np.sqrt((along**2).sum(1, keepdims=True)) / wide * strength
         np.add.at(push, links[0], -pull)

@@ -1,0 +1,94 @@
+"""What becomes of all that is wanted: a bar for each protocol, and in words why the rest is lost, and where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from serai.field.log import FieldRun
+from serai.field.losses import losses_of
+from serai.kinds import protocol_label
+from serai.log.losses import LOST
+from serai.log.run import SimulatedRun
+from serai.log.svg import CAUSES
+from serai.report.figures import Picture, stacked
+
+WORDS: Final = dict(
+    zip(
+        LOST, ("never met", "met, not sent", "stranded", "too old on the way", "full queue", "dead sensor"), strict=True
+    )
+)
+_EXPLAINED: Final = {
+    "never_met": "Never met: while it was worth having, whoever wanted it never came near a place where it lay.",
+    "not_sent": "Met, not sent: they came near, but others were served first.",
+    "stranded": "Stranded: a copy was sent, but whoever it was for had gone before it came.",
+    "expired": "Too old on the way: a copy was sent, and its time ran out before it came.",
+    "full": "Full queue: there was no room for it.",
+    "dead": "Dead sensor: it was lost with a sensor whose battery was empty.",
+}
+_COLOURS: Final = ("p0", "line", *CAUSES[1:])
+_WORTH_SAYING: Final = 0.02  # of all that is lost
+_UNEVEN: Final = 0.55
+
+
+def fates_of(run: SimulatedRun) -> dict[str, int] | None:
+    """How many wanted pairs were delivered, waited at the end, or were lost for each reason; None: nobody knows."""
+    if math.isnan(run.metrics.lost_never_met):
+        return None
+    lost = {WORDS[name]: int(getattr(run.metrics, f"lost_{name}")) for name in LOST}
+    delivered = run.metrics.delivered_pairs
+    waiting = run.metrics.wanted_pairs - delivered - sum(lost.values())
+    return {"delivered": delivered, "waiting at the end": waiting} | lost
+
+
+def fates(runs: Sequence[SimulatedRun]) -> Picture | None:
+    """A bar for each run: what became of every pair of an event and a subscriber that wants it, in per cent."""
+    found = [(run, known) for run in runs if (known := fates_of(run)) and run.metrics.wanted_pairs]
+    if not found:
+        return None
+    parts = {name: [100 * known[name] / run.metrics.wanted_pairs for run, known in found] for name in found[0][1]}
+    caption = "What becomes of everything that is wanted."
+    labels = [protocol_label(run.protocol) for run, _ in found]
+    return stacked("fates", labels, parts, "% of pairs of an event and a subscriber that wants it", caption, _COLOURS)
+
+
+def why_lost(runs: Sequence[SimulatedRun]) -> Iterator[str]:
+    """The main reasons of each run, and what these words mean."""
+    named: set[str] = set()
+    said = []
+    for run in runs:
+        known = fates_of(run)
+        total = sum(known[WORDS[name]] for name in LOST) if known else 0
+        if not known or not total:
+            continue
+        shares = {name: known[WORDS[name]] / total for name in LOST}
+        ordered = sorted((name for name in LOST if shares[name] >= _WORTH_SAYING), key=lambda name: -shares[name])
+        named |= set(ordered)
+        reasons = ", ".join(f"{100 * shares[name]:.0f} % {WORDS[name]}" for name in ordered)
+        said.append(f"{protocol_label(run.protocol)}: {reasons}")
+    if said:
+        yield f"Of what is lost: {'; '.join(said)}."
+        yield " ".join(_EXPLAINED[name] for name in LOST if name in named)
+
+
+def where_lost(runs: Sequence[SimulatedRun]) -> str:
+    """Whether the edge of the field loses more than its middle; nothing where it is about even."""
+    parts = {protocol_label(run.protocol): share for run in runs if (share := edge_share(run)) is not None}
+    told = ", ".join(f"{100 * share:.0f} % under {name}" for name, share in parts.items() if share >= _UNEVEN)
+    if not told:
+        return "" if not parts else "The edge of the field loses about as much as its middle."
+    return f"Most is lost at the edge of the field: of all losses the half of the sensors nearest to it has {told}."
+
+
+def edge_share(run: SimulatedRun) -> float | None:
+    """Which part of all lost pairs was born at the half of the sensors that stand nearest to the field's edge."""
+    if not isinstance(run, FieldRun) or (lost := losses_of(run)) is None or not len(lost.event):
+        return None
+    place, x, y = run.scenario.field, run.world.sensor_x, run.world.sensor_y
+    inside = np.minimum.reduce([x, place.width_m - x, y, place.height_m - y])
+    outer = np.zeros(len(x), np.bool_)
+    outer[np.argsort(inside, kind="stable")[: (len(x) + 1) // 2]] = True
+    return float(outer[run.world.event_sensor[lost.event]].mean())
