@@ -27,7 +27,7 @@ def test_communities_by_hand() -> None:
     assert found.of_sensor.tolist() == [0, 1, 0, 0, 2, 0]
     assert found.member_start.tolist() == [0, 4, 5, 6]
     assert found.members.tolist() == [0, 2, 3, 5, 1, 4]
-    assert found.cells.tolist() == [3, 1, 1]
+    assert found.size.tolist() == [3, 1, 1]
     assert found.neighbor_start.tolist() == [0, 2, 2, 5, 6, 6, 8]
     assert found.neighbors.tolist() == [2, 5, 0, 3, 5, 2, 0, 2]
 
@@ -47,7 +47,7 @@ def test_communities_as_the_obvious_version_finds_them(grid: Grid, data: st.Data
     members = [found.members[a:b].tolist() for a, b in itertools.pairwise(starts)]
     assert members == [sorted(group) for group in expected]
     assert all(found.of_sensor[sensor] == number for number, group in enumerate(expected) for sensor in group)
-    assert found.cells.tolist() == [len({cells[sensor] for sensor in group}) for group in expected]
+    assert found.size.tolist() == [len({cells[sensor] for sensor in group}) for group in expected]
     for sensor, here in enumerate(cells):
         neighbors = found.neighbors[found.neighbor_start[sensor] : found.neighbor_start[sensor + 1]]
         touching = [s for s, there in enumerate(cells) if s != sensor and slow.touch(grid, here, there)]

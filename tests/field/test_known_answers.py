@@ -171,7 +171,7 @@ def test_by_community():
     assert {name: list(column) for name, column in table._asdict().items()} == {
         "community": [0, 1],
         "sensors": [2, 1],
-        "cells": [2, 1],
+        "size": [2, 1],
         "events": [2, 1],
         "wanted_pairs": [3, 2],
         "delivered_pairs": [1, 2],

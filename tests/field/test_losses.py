@@ -8,7 +8,8 @@ import pytest
 import serai
 from serai.core.content import matches
 from serai.core.interested import who_wants
-from serai.field.losses import LOST, count_losses, losses_of
+from serai.field.losses import losses_of
+from serai.log.losses import LOST, loss_metrics
 
 SMALL = {
     "sensors.count": 30,
@@ -97,7 +98,7 @@ def test_without_a_full_log_nobody_knows() -> None:
     run = serai.simulate(serai.load_scenario("field", SMALL, protocol="dg"), seed=5)
     assert isinstance(run, serai.FieldRun)
     assert losses_of(run) is None
-    assert all(np.isnan(count) for count in count_losses(run).values())
+    assert all(np.isnan(count) for count in loss_metrics(losses_of(run)).values())
 
 
 def test_who_wants_is_what_matches_says() -> None:

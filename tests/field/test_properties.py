@@ -26,6 +26,7 @@ from tests.field.naive.parts import (
     SOURCE,
     SPENT,
     STRANDED,
+    Drop,
     Reception,
     Records,
     Transfer,
@@ -62,8 +63,11 @@ class Replay:
         self.relayed: Counter[tuple[int, int]] = Counter()
         self.relays = Counter(created=0, ended=0)
         self.died = records.died
+        self.followed = 0
+        rows = list(zip(records.drops, [after for *_, after in records.whose], strict=True))
         for slot in range(self.scenario.duration_s):
-            dropped = [drop for drop in records.drops if drop.time_s == slot]
+            dropped = [drop for drop, _ in rows if drop.time_s == slot]
+            self.after = [after for drop, after in rows if drop.time_s == slot and drop.reason != DEAD]
             self.drops = [drop for drop in dropped if drop.reason != DEAD]
             self.dead = Counter((drop.node, drop.event) for drop in dropped if drop.reason == DEAD)
             self.expire(slot)
@@ -88,10 +92,19 @@ class Replay:
         self.take(self.relayed, sensor, event)
         self.relays["ended"] += 1
 
+    def pop(self) -> Drop:
+        del self.after[0]
+        return self.drops.pop(0)
+
     def next_drop_is(self, event: int, node: int, reason: str) -> bool:
-        """Whether that is the next row of the slot's drops; if so, it is used up."""
+        """Whether that is the next row of the slot's drops; if so, it is used up.
+
+        One that met a full queue stands right after its transfer: the same may meet it twice in a second.
+        """
         if self.drops and self.drops[0][1:] == (event, node, reason):
-            del self.drops[0]
+            if reason == FULL and self.after[0] != self.followed:
+                return False
+            del self.drops[0], self.after[0]
             return True
         return False
 
@@ -99,7 +112,7 @@ class Replay:
         """All copies of an event expire in one slot, wherever they are: the drops are exactly those."""
         said = Counter[tuple[int, int]]()
         while self.drops and self.drops[0].reason == EXPIRED:
-            drop = self.drops.pop(0)
+            drop = self.pop()
             said[drop.node, drop.event] += 1
         too_old = {
             key: number
@@ -121,12 +134,13 @@ class Replay:
                     self.add(self.stored, sensor, event)
 
     def strand(self) -> None:
-        while self.drops and self.drops[0].reason == STRANDED:
-            drop = self.drops.pop(0)
+        while self.drops and self.drops[0].reason == STRANDED and self.after[0] == self.followed:
+            drop = self.pop()
             self.end_relay(drop.node, drop.event)
 
     def follow(self, rows: list[Transfer]) -> None:
         for number, row in enumerate(rows, start=1):
+            self.followed += 1
             if row.kind in (SOURCE, RELAY):
                 self.hop(row)
                 self.spend(row, rows[number:])
@@ -213,7 +227,11 @@ def test_nobody_is_faster_than_the_rate(case: Case) -> None:
 
 @given(any_cases)
 def test_the_ledger_is_the_full_log_added_up(case: Case) -> None:
-    records = product_records(*case)
+    assert_added_up(case, product_records(*case))
+
+
+def assert_added_up(case: Case, records: Records) -> None:
+    """Every sum of the ledger is that of the full log's rows."""
     nodes = len(case.world.sensor_x)
     accepted = [row for row in records.transfers if row.accepted]
     assert counts(row.event for row in records.transfers) == numbered(records.transmissions)
@@ -251,7 +269,7 @@ def energy_of(case: Case, rows: list[Transfer]) -> list[int]:
     def place(node: int, time_s: int) -> tuple[float, float]:
         if node < sensors:
             return float(world.sensor_x[node]), float(world.sensor_y[node])
-        visit = visit_at(world.grid, tracks[node - sensors], time_s)
+        visit = visit_at(tracks[node - sensors], time_s)
         return visit.x, visit.y
 
     for row in rows:
@@ -358,7 +376,7 @@ def test_two_sensors_and_a_subscriber_beside_the_second_under_dg() -> None:
     assert records.control_pj == [0, HELLO * ELECTRONICS + REPLY * TWO_DIAGONALS]
 
 
-@pytest.mark.parametrize("protocol", FIELD)
+@pytest.mark.parametrize("protocol", [name for name in FIELD if name != "serai"])  # it always listens
 def test_nothing_is_said_to_a_pausing_subscriber_if_it_is_silent_then(protocol: str) -> None:
     world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(1, 0.5)])
     records = product_records(world, build_scenario(world, 5, {"name": protocol, "silent_while_pausing": True}), 0)

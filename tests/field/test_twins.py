@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import serai
 from serai.core import energy
-from serai.field.protocols import PROTOCOLS
 from serai.field.sections import RadioSection
 from serai.field.simulation import build_world, order_key
 from tests.conftest import UNCOMPILED
+from tests.field.naive import PROTOCOLS as TWINS
 from tests.field.naive import play
 from tests.field.naive.parts import DEAD, EXPIRED, STRANDED, Drop, Records, receive_pj, transmit_pj
 from tests.field.worlds import Case, any_cases, cases, product_records
@@ -42,6 +42,9 @@ def assert_same(product: Records, naive: Records) -> None:
     assert product.control_messages == naive.control_messages
     assert product.control_bits == naive.control_bits
     assert product.control_pj == naive.control_pj
+    if product.watched is not None and naive.watched is not None:
+        for name in ("control", "sessions", "heads", "spent"):  # those of one second in any order
+            assert sorted(getattr(product.watched, name)) == sorted(getattr(naive.watched, name)), name
 
 
 many = settings(max_examples=4 * settings().max_examples)  # small worlds are quick, and often dull
@@ -78,7 +81,7 @@ def test_until_the_first_death_is_played_alike(case: Case, share: float) -> None
     assert_same(product_records(dying, scenario, key, until_death=True), play(dying, scenario, key, until_death=True))
 
 
-@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+@pytest.mark.parametrize("protocol", list(TWINS))
 def test_the_papers_set_up_is_played_alike(protocol: str) -> None:
     """A tenth of the built-in scenario's two hours: queues and communities as large as they get."""
     scenario = serai.load_scenario(protocol).model_copy(update={"duration_s": 300 if UNCOMPILED else 720})

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.field.communities import find_communities
 from serai.field.upper_bound import UpperBound, upper_bounds
-from serai.field.visits import visits_of
-from serai.field.world import World
+from serai.field.world import World, who_hears_whom
 from serai.world.grid import Grid, place_uniform
 from serai.world.mobility import random_waypoint
 from tests.world import slow
@@ -25,17 +23,13 @@ def world_of(sensors: list[float], walks: list[list[tuple[float, float]]], event
     x = np.array(sensors)
     y = np.full(len(x), 5.0)
     tracks = slow.tracks_from([[(time_s, place, 5.0) for time_s, place in walk] for walk in walks])
-    cells = GRID.cell_of(x, y)
     return World(
         grid=GRID,
         sensor_names=("",) * len(x),
         sensor_x=x,
         sensor_y=y,
-        sensor_cell=cells,
         battery_j=np.full(len(x), 10.0),
-        communities=find_communities(GRID, cells),
         tracks=tracks,
-        visits=visits_of(tracks, GRID, SLOTS),
         event_sensor=np.array([sensor for sensor, _ in events], np.int32),
         event_time_s=np.array([born_s for _, born_s in events]),
         event_values=np.zeros((len(events), 1)),
@@ -43,6 +37,7 @@ def world_of(sensors: list[float], walks: list[list[tuple[float, float]]], event
         low=np.full((len(walks), 1), -np.inf),
         high=np.full((len(walks), 1), np.inf),
         where=("",) * len(walks),
+        **who_hears_whom(GRID, (x, y), None, tracks, SLOTS),
     )
 
 
@@ -113,7 +108,6 @@ def test_a_crowd_on_the_move_for_long(seed: int) -> None:
     rng, slots = np.random.default_rng(seed), 120 if slow.COMPILED else 40
     grid = Grid(80.0, 80.0, 8, 8)
     x, y = place_uniform(grid, 12, rng)
-    cells = grid.cell_of(x, y)
     tracks = random_waypoint(grid, 7, slots, (2.0, 12.0), (0.0, 5.0), seed=np.random.SeedSequence(seed))
     born = np.sort(rng.integers(0, 8 * slots, 40) / 8)
     world = World(
@@ -121,11 +115,8 @@ def test_a_crowd_on_the_move_for_long(seed: int) -> None:
         sensor_names=("",) * 12,
         sensor_x=x,
         sensor_y=y,
-        sensor_cell=cells,
         battery_j=np.full(len(x), 10.0),
-        communities=find_communities(grid, cells),
         tracks=tracks,
-        visits=visits_of(tracks, grid, slots),
         event_sensor=rng.integers(0, 12, 40).astype(np.int32),
         event_time_s=born,
         event_values=rng.random((40, 2)),
@@ -133,6 +124,7 @@ def test_a_crowd_on_the_move_for_long(seed: int) -> None:
         low=np.zeros((7, 2)),
         high=rng.uniform(0.3, 1.2, (7, 2)),
         where=("",) * 7,
+        **who_hears_whom(grid, (x, y), None, tracks, slots),
     )
     expected = slow.arrivals(world, slots, silent=True)
     for name, found in upper_bounds(world, 30.0, slots, silent_while_pausing=True).items():

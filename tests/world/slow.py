@@ -70,21 +70,22 @@ def where(tracks: Tracks, subscriber: int, time_s: float) -> tuple[int, bool, fl
     return number, (x0, y0) != (x1, y1), x, y
 
 
-def visits(tracks: Tracks, grid: Grid, slots: int) -> list[tuple[int, int, int, int, int, float, float]]:
-    """(slot, subscriber, cell, segment, moving, x, y) of every change."""
-    rows: list[tuple[int, int, int, int, int, float, float]] = []
+def visits(tracks: Tracks, grid: Grid, slots: int) -> list[tuple[int, ...]]:
+    """(slot, subscriber, cell, segment, leg, moving, came, went) of every change."""
+    rows: list[tuple[int, ...]] = []
     seen: dict[int, tuple[int, int]] = {}
     for slot in range(slots):
         for subscriber in range(len(tracks.start) - 1):
             segment, moving, x, y = where(tracks, subscriber, slot)
             now = (cell(grid, x, y), segment)
             if seen.get(subscriber) != now:
-                rows.append((slot, subscriber, now[0], segment, int(moving), x, y))
+                moved = int(subscriber not in seen or seen[subscriber][0] != now[0])
+                rows.append((slot, subscriber, now[0], segment, segment, int(moving), moved, moved))
             seen[subscriber] = now
     return rows
 
 
-def rows_of(found: Visits) -> list[tuple[int, int, int, int, int, float, float]]:
+def rows_of(found: Visits) -> list[tuple[int, ...]]:
     return list(zip(*(column.tolist() for column in found), strict=True))
 
 
@@ -102,19 +103,44 @@ def in_reach(
     return pairs
 
 
-def cell_contacts(
-    tracks: Tracks, grid: Grid, sensor_cells: list[int], slots: int, rings: int, silent: bool
-) -> list[tuple[int, int, int, int]]:
-    """(subscriber, sensor, start, end), by (start, subscriber, sensor)."""
+def heard(world: World, slot: int, silent: bool) -> set[tuple[int, int]]:
+    """The pairs (subscriber, sensor) of a world that hear each other in a slot."""
+    if world.ranges is None:
+        return in_reach(world.tracks, world.grid, world.sensor_cell.tolist(), slot, 1, silent)
+    pairs = set()
+    for subscriber in range(len(world.tracks.start) - 1):
+        _, moving, x, y = where(world.tracks, subscriber, slot)
+        for sensor, (sensor_x, sensor_y, range_m) in enumerate(
+            zip(world.sensor_x.tolist(), world.sensor_y.tolist(), world.ranges.sensors_m.tolist(), strict=True)
+        ):
+            far = (x - sensor_x) * (x - sensor_x) + (y - sensor_y) * (y - sensor_y)
+            if far <= min(range_m, world.ranges.subscribers_m) ** 2 and (moving or not silent):
+                pairs.add((subscriber, sensor))
+    return pairs
+
+
+def contacts(world: World, slots: int, silent: bool) -> list[tuple[int, int, int, int]]:
+    """(subscriber, sensor, start, end), by (start, subscriber, sensor), by whatever reach the world has."""
+    return _runs([heard(world, slot, silent) for slot in range(slots)])
+
+
+def _runs(by_slot: list[set[tuple[int, int]]]) -> list[tuple[int, int, int, int]]:
+    """How long each pair stays, from slot to slot."""
     running: dict[tuple[int, int], int] = {}
     done = []
-    for slot in range(slots + 1):
-        now = in_reach(tracks, grid, sensor_cells, slot, rings, silent) if slot < slots else set()
+    for slot, now in enumerate([*by_slot, set()]):
         for pair in [pair for pair in running if pair not in now]:
             done.append((*pair, running.pop(pair), slot))
         for pair in now:
             running.setdefault(pair, slot)
     return sorted(done, key=lambda row: (row[2], row[0], row[1]))
+
+
+def cell_contacts(
+    tracks: Tracks, grid: Grid, sensor_cells: list[int], slots: int, rings: int, silent: bool
+) -> list[tuple[int, int, int, int]]:
+    """(subscriber, sensor, start, end), by (start, subscriber, sensor)."""
+    return _runs([in_reach(tracks, grid, sensor_cells, slot, rings, silent) for slot in range(slots)])
 
 
 def cells_of_line(grid: Grid, x0: float, y0: float, x1: float, y1: float) -> set[int]:
@@ -191,8 +217,8 @@ def wants(world: World, event: int, subscriber: int) -> bool:
 
 def arrivals(world: World, slots: int, silent: bool) -> dict[str, dict[tuple[int, int], int]]:
     """By upper bound: the slot in which each event can first reach each subscriber, wanted or not."""
-    cells, group = world.sensor_cell.tolist(), world.communities.of_sensor.tolist()
-    reach = [in_reach(world.tracks, world.grid, cells, slot, 1, silent) for slot in range(slots)]
+    group = world.communities.of_sensor.tolist()
+    reach = [heard(world, slot, silent) for slot in range(slots)]
     found: dict[str, dict[tuple[int, int], int]] = {"direct": {}, "community": {}, "epidemic": {}}
     for event, (source, born_s) in enumerate(zip(world.event_sensor, world.event_time_s, strict=True)):
         home = group[source]

@@ -3,9 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from serai.field.communities import find_communities
-from serai.field.visits import visits_of
-from serai.field.world import World
+from serai.field.passes import Ranges
+from serai.field.world import World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 from tests.world.slow import tracks_from
@@ -41,12 +40,20 @@ def tracks(draw: st.DrawFn, grid: Grid, most: int = 4, first_s: float = 0.0) -> 
 
 
 @st.composite
+def some_ranges(draw: st.DrawFn, sensors: int) -> Ranges:
+    """Reach in metres: all alike, or each its own."""
+    lengths = st.sampled_from([0.25, 1.0, 1.25, 3.0, 5.0])
+    common = draw(lengths)
+    own = draw(st.lists(lengths, min_size=sensors, max_size=sensors)) if draw(st.booleans()) else [common] * sensors
+    return Ranges(np.array(own), common)
+
+
+@st.composite
 def worlds(draw: st.DrawFn, slots: int) -> World:
     grid = draw(grids())
     walks = draw(tracks(grid))
     sensors = draw(st.lists(st.tuples(coordinates(grid.width_m), coordinates(grid.height_m)), min_size=1, max_size=8))
     x, y = np.array(sensors, np.float64).T.copy()
-    cells = grid.cell_of(x, y)
     births = sorted(draw(st.lists(st.integers(0, 8 * slots + 16).map(lambda n: n / 8), max_size=12)))
     numbers = st.integers(0, len(sensors) - 1)
     event_sensor = draw(st.lists(numbers, min_size=len(births), max_size=len(births)))
@@ -55,17 +62,15 @@ def worlds(draw: st.DrawFn, slots: int) -> World:
     boxes = [[draw(bounds) for _ in range(2)] for _ in range(2 * subscribers)]
     low, high = np.array(boxes, np.float64).reshape(2, subscribers, 2)
     low, high = np.minimum(low, high), np.maximum(low, high)
+    ranges = draw(st.none() | some_ranges(len(sensors)))
     values = np.array([[draw(bounds) for _ in range(2)] for _ in births], np.float64).reshape(-1, 2)
     return World(
         grid=grid,
         sensor_names=tuple(f"s{number}" for number in range(len(x))),
         sensor_x=x,
         sensor_y=y,
-        sensor_cell=cells,
         battery_j=np.full(len(x), 10.0),
-        communities=find_communities(grid, cells),
         tracks=walks,
-        visits=visits_of(walks, grid, slots),
         event_sensor=np.array(event_sensor, np.int32),
         event_time_s=np.array(births, np.float64),
         event_values=values,
@@ -73,4 +78,5 @@ def worlds(draw: st.DrawFn, slots: int) -> World:
         low=low,
         high=high,
         where=("",) * subscribers,
+        **who_hears_whom(grid, (x, y), ranges, walks, slots),
     )

@@ -29,9 +29,8 @@ from serai.field.collection.forwarding import line_up_arrived, take_turn
 from serai.field.collection.sessions import meet
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import expire, publish_next_event
-from serai.field.engine.control import is_over
 from serai.field.engine.setup import drive, lay_out
-from serai.field.engine.slots import AFTER_ALL, births_left, set_clock, short_of_room, visits_left
+from serai.field.engine.slots import AFTER_ALL, births_left, is_over, set_clock, short_of_room, visits_left
 from serai.field.engine.state import Field, Limits
 from serai.field.engine.turns import call_next_line, pop_place, sensor_at
 from serai.field.world import World

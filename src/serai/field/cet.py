@@ -29,11 +29,10 @@ from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
 from serai.field.engine.batteries import charge
-from serai.field.engine.control import flood, is_over
+from serai.field.engine.control import flood
 from serai.field.engine.ledger import (
     accept,
     can_send,
-    locate,
     log_drop,
     log_refused,
     log_stored,
@@ -41,9 +40,10 @@ from serai.field.engine.ledger import (
     received_now,
 )
 from serai.field.engine.queues import new_copy
+from serai.field.engine.reach import in_touch, locate
 from serai.field.engine.sessions import clear_pending, find_session
 from serai.field.engine.setup import drive, lay_out
-from serai.field.engine.slots import short_of_room
+from serai.field.engine.slots import is_over, short_of_room
 from serai.field.engine.state import (
     DEAD,
     ELECTION,
@@ -55,7 +55,6 @@ from serai.field.engine.state import (
     STORED,
     Field,
     Limits,
-    in_touch,
 )
 from serai.field.world import World
 
@@ -191,7 +190,7 @@ def fill_bags(field: Field, rules: Rules) -> None:
     while tally.looked_at < tally.receptions:  # the ledger grows in order of reception: each row is seen once
         row = field.receptions[tally.looked_at]
         origin = origin_of(field, row.event)
-        if row.wanted and (origin == NONE or field.communities[origin].cells <= rules.gamma):
+        if row.wanted and (origin == NONE or field.communities[origin].places <= rules.gamma):
             who = field.subscribers[row.subscriber]
             if who.bag == NONE:
                 who.bag = tally.looked_at

@@ -1,4 +1,4 @@
-"""Which sensors of a field hear each other, and the communities they form."""
+"""Which sensors of a field hear each other, by cells or in metres, and the communities they form."""
 
 from typing import NamedTuple
 
@@ -8,41 +8,61 @@ from numpy.typing import NDArray
 from serai.core.errors import BadInput
 from serai.core.jit import kernel
 from serai.world.components import connected_components
-from serai.world.grid import CellIndex, Grid, Numbers, index_by_cell, nodes_near
+from serai.world.grid import CellIndex, Floats, Grid, Numbers, index_by_cell, nodes_near
+from serai.world.neighbors import neighbors_in_range
 
 _MOST_NEIGHBORS = np.iinfo(np.int32).max
 
 
 class Communities(NamedTuple):
-    """The connected components of the sensors under *touch*, numbered by their lowest sensor."""
+    """The connected components of the sensors that hear each other, numbered by their lowest sensor."""
 
     of_sensor: Numbers
     member_start: Numbers  # members of community c: members[member_start[c] : member_start[c + 1]], ascending
     members: Numbers
-    cells: Numbers  # size: how many distinct cells the community occupies
-    neighbor_start: Numbers  # sensors that touch sensor s: neighbors[neighbor_start[s] : ...], ascending
+    size: Numbers  # how many distinct cells the community occupies; in metres how many sensors it has
+    neighbor_start: Numbers  # sensors that sensor s hears: neighbors[neighbor_start[s] : ...], ascending
     neighbors: Numbers
 
 
 def find_communities(grid: Grid, cells: Numbers) -> Communities:
-    """Which sensors hear each other, and the communities they form."""
+    """Which sensors hear each other because their cells touch, and the communities they form."""
     index, plain = index_by_cell(cells), grid.as_floats()
     degree = _count_neighbors(index, plain)
-    total = int(degree.sum())
-    if total > _MOST_NEIGHBORS:
-        raise BadInput(
-            f"{cells.size} sensors in {grid.columns} x {grid.rows} cells: each hears {total // cells.size}, "
-            f"{total} pairs in all, at most {_MOST_NEIGHBORS} can be kept; use more cells or fewer sensors"
-        )
+    _check(int(degree.sum()), cells.size, f"in {grid.columns} x {grid.rows} cells", "use more cells or fewer sensors")
     neighbor_start = _starts(degree)
     neighbors = _list_neighbors(index, plain, neighbor_start)
     of_sensor = connected_components(neighbor_start, neighbors)
-    communities = int(of_sensor.max(initial=-1)) + 1
+    return _communities(of_sensor, neighbor_start, neighbors, _count_cells(index, of_sensor))
+
+
+def communities_in_range(x_m: Floats, y_m: Floats, range_m: Floats) -> Communities:
+    """Which sensors hear each other because each stands within the other's range, and the communities they form."""
+
+    def check(pairs: int) -> None:
+        _check(pairs, len(x_m), "with this radio range", "use a shorter range or fewer sensors")
+
+    start, neighbors = neighbors_in_range(x_m, y_m, range_m, check)
+    of_sensor = connected_components(start, neighbors)
+    return _communities(of_sensor, start.astype(np.int32), neighbors, np.bincount(of_sensor))
+
+
+def _check(pairs: int, sensors: int, where: str, advice: str) -> None:
+    if pairs > _MOST_NEIGHBORS:
+        raise BadInput(
+            f"{sensors} sensors {where}: each hears {pairs // sensors}, {pairs} pairs in all,"
+            f" at most {_MOST_NEIGHBORS} can be kept; {advice}"
+        )
+
+
+def _communities(
+    of_sensor: Numbers, neighbor_start: Numbers, neighbors: Numbers, size: NDArray[np.int64]
+) -> Communities:
     return Communities(
         of_sensor=of_sensor,
-        member_start=_starts(np.bincount(of_sensor, minlength=communities)),
+        member_start=_starts(np.bincount(of_sensor, minlength=len(size))),
         members=np.argsort(of_sensor, kind="stable").astype(np.int32),
-        cells=_count_cells(index, of_sensor, communities),
+        size=size.astype(np.int32),
         neighbor_start=neighbor_start,
         neighbors=neighbors,
     )
@@ -55,11 +75,10 @@ def _starts(counts: NDArray[np.int64]) -> Numbers:
     return starts
 
 
-def _count_cells(index: CellIndex, of_sensor: Numbers, communities: int) -> Numbers:
+def _count_cells(index: CellIndex, of_sensor: Numbers) -> NDArray[np.int64]:
     """In how many distinct cells each community has sensors; all sensors of a cell are of one community."""
     first_of_cell = np.flatnonzero(np.diff(index.cells, prepend=-1))
-    owners = of_sensor[index.nodes[first_of_cell]]
-    return np.bincount(owners, minlength=communities).astype(np.int32)
+    return np.bincount(of_sensor[index.nodes[first_of_cell]])
 
 
 @kernel

@@ -22,10 +22,11 @@ from serai.core.content import matches
 from serai.core.jit import engine, shared, step
 from serai.core.order import contact_rank
 from serai.field.engine.batteries import exhaust, forget_exhausted, is_dead, mark_dead, pay
-from serai.field.engine.control import is_over
 from serai.field.engine.ledger import find, log_drop, log_transfer, receive, to_subscriber_pj
-from serai.field.engine.setup import drive, lay_out, sensors_in_touch
-from serai.field.engine.slots import begin_visit, births_left, set_clock, short_of_room, visits_left
+from serai.field.engine.place import most_listeners
+from serai.field.engine.reach import in_touch
+from serai.field.engine.setup import drive, lay_out
+from serai.field.engine.slots import begin_visit, births_left, is_over, set_clock, short_of_room, visits_left
 from serai.field.engine.state import DEAD, EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
 from serai.field.world import World
 
@@ -105,7 +106,7 @@ class Queues(NamedTuple):
 def simulate(world: World, limits: Limits, settings: Settings) -> Field:
     """Run DG over a world."""
     rules = rules_of(settings)
-    crowd = max(int(sensors_in_touch(world.sensor_cell, world.grid).max()), 1)
+    crowd = most_listeners(world)
     received = limits.most_received * (crowd if rules.per_link else 1)
     # Nothing is relayed; and at most all events there are can expire in one slot.
     limits = limits._replace(most_received=received, most_sent=received, most_born=len(world.event_sensor))
@@ -212,8 +213,8 @@ def meet(field: Field, rules: Rules, queues: Queues) -> None:
     """The next visit of the slot: contacts end where the sensor is out of reach, and begin where it is new."""
     visit = field.visits[field.tally[0].visited]
     field.tally[0].visited += 1
-    moved = begin_visit(field, visit, rules.silent_while_pausing)
-    if not moved:
+    heard = begin_visit(field, visit, rules.silent_while_pausing)
+    if not (visit.came or visit.went):
         return
     mine, kept = queues.contacts[visit.subscriber], 0
     for i in range(queues.in_contact[visit.subscriber]):
@@ -221,27 +222,23 @@ def meet(field: Field, rules: Rules, queues: Queues) -> None:
             mine[kept] = mine[i]
             kept += 1
     queues.in_contact[visit.subscriber] = kept
-    greet(field, rules, queues, visit.subscriber)
+    greet(field, rules, queues, visit.subscriber, heard)
 
 
 @step
 def reaches(field: Field, rules: Rules, sensor: int, subscriber: int) -> bool:
-    """Whether the sensor's and the subscriber's cells touch (or are the same)."""
-    here, there = field.sensors[sensor], field.subscribers[subscriber]
-    apart = 0 if rules.same_cell else 1
-    return bool(abs(here.column - there.column) <= apart and abs(here.row - there.row) <= apart)
+    """Whether the sensor and the subscriber are in touch (or in the same cell)."""
+    if rules.same_cell:
+        return bool(field.sensors[sensor].cell == field.subscribers[subscriber].cell)
+    return in_touch(field, sensor, subscriber)
 
 
 @step
-def greet(field: Field, rules: Rules, queues: Queues, subscriber: int) -> None:
-    """Begin a contact with every sensor in reach that has none."""
-    who, apart = field.subscribers[subscriber], 0 if rules.same_cell else 1
-    for row in range(max(who.row - apart, 0), min(who.row + apart + 1, field.limits.grid.rows)):
-        for column in range(max(who.column - apart, 0), min(who.column + apart + 1, field.limits.grid.columns)):
-            cell = row * field.limits.grid.columns + column
-            for i in range(field.cell_start[cell], field.cell_start[cell + 1]):
-                if not is_dead(field, field.cell_sensors[i]):
-                    begin_contact(field, queues, subscriber, field.cell_sensors[i])
+def greet(field: Field, rules: Rules, queues: Queues, subscriber: int, heard: int) -> None:
+    """Begin a contact with every sensor in reach that has none; so many listen."""
+    for i in range(heard):
+        if reaches(field, rules, field.listeners[i], subscriber):
+            begin_contact(field, queues, subscriber, field.listeners[i])
 
 
 @step

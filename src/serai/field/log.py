@@ -70,11 +70,54 @@ class Drops(NamedTuple):
     after: Counts  # so many transfers
 
 
+class Control(NamedTuple):
+    """How many control messages were sent in each second, by kind; seconds without any are left out."""
+
+    time_s: Times
+    kind: Codes  # place in the ledger's `control_messages`
+    messages: Counts
+
+
+class Sessions(NamedTuple):
+    """When a subscriber (as a node) and a community, known by its lowest sensor, were in session."""
+
+    subscriber: Numbers
+    member: Numbers
+    start_s: Times
+    end_s: Times  # the first second without it; the end of the run
+
+
+class Heads(NamedTuple):
+    """Which sensor became head of which community, known by its lowest sensor, and when (CET)."""
+
+    time_s: Times
+    member: Numbers
+    node: Numbers
+
+
+class Spent(NamedTuple):
+    """What control messages took of each sensor's energy since its row before; each full minute, and at the end."""
+
+    time_s: Times
+    node: Numbers
+    control_pj: Counts
+
+
+class Watched(NamedTuple):
+    """What happened beside events, second by second."""
+
+    control: Control
+    sessions: Sessions
+    heads: Heads
+    spent: Spent
+
+
 class FullLog(NamedTuple):
-    """Everything that happened to events, one row each; kept only on request."""
+    """Everything that happened, one row each; kept only on request."""
 
     transfers: Transfers
     drops: Drops
+    watched: Watched | None = None  # not by protocols of the user's own
 
 
 @dataclass(frozen=True, eq=False, repr=False)

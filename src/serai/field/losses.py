@@ -1,46 +1,31 @@
-"""Why events never reached who wanted them: one definition, for metrics, report and replay.
+"""Why events never reached who wanted them: the reasons of `serai.log.losses`, in a field.
 
-A pair of an event and a subscriber that wants it is lost when the event has grown too old without having come there; a
-pair whose event is still young when the run ends only waits. Of a lost pair the full log tells, in this order:
-
-    sent        a copy went out for the subscriber, and the fate of the last one counts: `stranded` (the subscriber had
-                left, or it was given to somebody else), `expired` on its way, refused by a `full` queue, or `dead`
-    never_met   while the event lived the subscriber was never within reach of a place where it lay: its sensor's
-                community, and those to which it was returned; under DG the sensor itself
-    full, dead  they met, but the event's own copy had met a full queue at birth, or gone with its sensor
-    not_sent    they met, and nothing was sent: others came first, or the copy was spent
+Towards the subscriber are copies that went out for it: `stranded` means that the subscriber had left, or that the copy
+was given to somebody else. They met if, while the event lived, the subscriber was within reach of a place where it lay:
+its sensor's community, and those to which it was returned; under DG the sensor itself. `full` and `dead` then tell what
+became of the event's own copy, which met a full queue at birth or went with its sensor.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.interested import who_wants
 from serai.field.collection.settings import CommunitySettings
+from serai.field.contacts import exact_contacts, sensor_contacts
 from serai.field.engine.state import DROPS, RETURN
 from serai.field.log import Drops, FieldRun, Transfers
-from serai.field.visits import sensor_contacts_by_cell
+from serai.field.visits import Reach
+from serai.log.losses import DEAD, EXPIRED, FULL, NEVER_MET, NOT_SENT, STRANDED, Losses
 from serai.world.ranges import SensorContacts
 
-LOST: Final = ("never_met", "not_sent", "stranded", "expired", "full", "dead")
-NEVER_MET, NOT_SENT, STRANDED, EXPIRED, FULL, DEAD = range(len(LOST))
 _OF_DROP: Final = {"stranded": STRANDED, "expired": EXPIRED, "full": FULL, "dead": DEAD, "spent": NOT_SENT}
 
 Numbers = NDArray[Any]
-
-
-class Losses(NamedTuple):
-    """Every lost pair, by event and subscriber: why, and at which sensor and when that was decided."""
-
-    event: Numbers
-    subscriber: Numbers
-    why: Numbers  # place in `LOST`
-    node: Numbers
-    time_s: Numbers
 
 
 def losses_of(run: FieldRun) -> Losses | None:
@@ -48,9 +33,11 @@ def losses_of(run: FieldRun) -> Losses | None:
     if run.full is None:
         return None
     event, subscriber = lost_pairs(run)
+    if not len(event):  # spares a pass over the whole log
+        return Losses(event, subscriber, event, event, event)
     pair = event * len(run.world.low) + subscriber
     why = np.full(len(pair), NOT_SENT)
-    node, time_s = run.world.event_sensor[event].astype(np.int64), _expiry(run)[event]
+    node, time_s = run.world.event_sensor[event].astype(np.int64), expiry_s(run)[event]
     own = _own_copys_end(run)[event]
     why[(own == FULL) | (own == DEAD)] = own[(own == FULL) | (own == DEAD)]
     why[~_met(run, event, subscriber)] = NEVER_MET
@@ -63,42 +50,40 @@ def losses_of(run: FieldRun) -> Losses | None:
     return Losses(event, subscriber, why, node, time_s)
 
 
-def count_losses(run: FieldRun) -> dict[str, Any]:
-    """How many pairs were lost for each reason; NaN without a full log."""
-    found = losses_of(run)
-    counts = [math.nan] * len(LOST) if found is None else np.bincount(found.why, minlength=len(LOST)).tolist()
-    return {f"lost_{name}": count for name, count in zip(LOST, counts, strict=True)}
-
-
 def lost_pairs(run: FieldRun) -> tuple[Numbers, Numbers]:
     """Event and subscriber of each pair that was wanted and not delivered before the event grew too old."""
     world, ledger = run.world, run.ledger
     missed = who_wants(world.event_values, world.low, world.high)
     missed[ledger.reception_event, ledger.reception_subscriber] = False
     end_s = run.scenario.duration_s if ledger.ended_s is None else math.floor(ledger.ended_s) + 1
-    missed &= (run.born & (_expiry(run) < end_s))[:, None]
+    missed &= (run.born & (expiry_s(run) < end_s))[:, None]
     event, subscriber = np.nonzero(missed)
     return event, subscriber
 
 
 def contacts_of(run: FieldRun) -> SensorContacts:
-    """Who could hear whom under the run's protocol."""
-    rules, world = run.scenario.protocol, run.world
-    contacts = sensor_contacts_by_cell(
-        world.visits,
-        world.grid,
-        world.sensor_cell,
-        run.scenario.duration_s,
-        reach=getattr(rules, "reach", "touching"),
-        silent_while_pausing=rules.silent_while_pausing,
-    )
+    """Who could hear whom under the run's protocol, in whole seconds."""
+    rules = run.scenario.protocol
+    reach: Reach = getattr(rules, "reach", "touching")
+    return _while_alive(run, sensor_contacts(run.world, run.scenario.duration_s, reach, rules.silent_while_pausing))
+
+
+def logged_contacts(run: FieldRun) -> SensorContacts:
+    """The same for the log: to the exact time, where reach is in metres."""
+    if run.world.ranges is None:
+        return contacts_of(run)
+    silent = run.scenario.protocol.silent_while_pausing
+    return _while_alive(run, exact_contacts(run.world, run.scenario.duration_s, silent))
+
+
+def _while_alive(run: FieldRun, contacts: SensorContacts) -> SensorContacts:
     died = run.ledger.died[contacts.sensor]
     end_s: Numbers = np.where(died < 0, contacts.end_s, np.minimum(contacts.end_s, died + 1))  # it dies with its second
-    cut = contacts._replace(end_s=end_s.astype(np.int32))
+    cut = contacts._replace(end_s=end_s)
     return SensorContacts._make(column[cut.start_s < end_s] for column in cut)
 
 
-def _expiry(run: FieldRun) -> Numbers:
+def expiry_s(run: FieldRun) -> Numbers:
     """The second in which each event is first too old, as `serai.field.engine.queues.expiry_slot` says."""
     expiry: Numbers = np.floor(run.world.event_time_s + run.scenario.events.lifetime_s).astype(np.int64) + 1
     return expiry
@@ -111,7 +96,9 @@ def _reasons() -> Numbers:
 def _last_towards(run: FieldRun, rows: Transfers | Drops, pair: Numbers) -> tuple[Numbers, Numbers]:
     """The last row that concerns a copy on its way to the pair's subscriber, and which pairs have one."""
     subscribers = len(run.world.low)
-    of_copy = np.flatnonzero(rows.addressee >= 0)
+    of_lost = np.zeros(len(run.world.event_sensor), np.bool_)
+    of_lost[pair // max(subscribers, 1)] = True
+    of_copy = np.flatnonzero((rows.addressee >= 0) & of_lost[rows.event])
     told = rows.event[of_copy].astype(np.int64) * subscribers + rows.addressee[of_copy] - len(run.world.sensor_x)
     order = np.argsort(told, kind="stable")
     place = np.searchsorted(told[order], pair, side="right") - 1
@@ -144,7 +131,7 @@ def _met(run: FieldRun, event: Numbers, subscriber: Numbers) -> NDArray[np.bool_
     first, end = (np.searchsorted(laid[order], event, side) for side in ("left", "right"))
     pair = np.repeat(np.arange(len(event)), end - first)
     place = order[np.arange(len(pair)) - np.repeat(np.cumsum(end - first) - (end - first), end - first) + first[pair]]
-    within = _within_reach(run, group_of, group[place], subscriber[pair], since[place], _expiry(run)[event[pair]])
+    within = _within_reach(run, group_of, group[place], subscriber[pair], since[place], expiry_s(run)[event[pair]])
     return np.bincount(pair[within], minlength=len(event)) > 0
 
 

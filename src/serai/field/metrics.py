@@ -17,9 +17,10 @@ from serai.core.energy import Radio, distance, receive_pj, transmit_pj
 from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
-from serai.field.losses import count_losses
+from serai.field.losses import losses_of
 from serai.field.protocols import PROTOCOLS
 from serai.field.visits import Visits
+from serai.log.losses import loss_metrics
 from serai.log.metrics import Served, TimedMetrics, delay_metrics, jain, metric, ratio
 from serai.log.pairs import RunPairs
 from serai.world.mobility import position_at
@@ -75,7 +76,9 @@ class FieldMetrics(TimedMetrics):
         better=-1, says="Copies dropped because they had outlived the events' lifetime.", chapter="drops"
     )
     drops_spent: int = metric(
-        better=-1, says="Copies dropped because they had been sent more than alpha times.", chapter="drops"
+        better=-1,
+        says="Copies dropped because they had been sent more than alpha times, or had nobody left to go to (SERAI).",
+        chapter="drops",
     )
     drops_full: int = metric(better=-1, says="Copies dropped because a queue was full.", chapter="drops")
     drops_stranded: int = metric(
@@ -83,18 +86,6 @@ class FieldMetrics(TimedMetrics):
     )
     drops_dead: int = metric(better=-1, says="Copies lost because a sensor's battery was empty.", chapter="drops")
     sensors_alive: int = metric(better=+1, says="Sensors whose battery was not empty at the end.", chapter="cost")
-    lost_never_met: float = metric(
-        better=-1, full_log=True, says="Lost pairs whose subscriber was never within reach of the event."
-    )
-    lost_not_sent: float = metric(better=-1, full_log=True, says="Lost pairs that met, but nothing was sent.")
-    lost_stranded: float = metric(
-        better=-1, full_log=True, says="Lost pairs whose last copy was stranded on its way to the subscriber."
-    )
-    lost_expired: float = metric(
-        better=-1, full_log=True, says="Lost pairs whose last copy grew too old on its way to the subscriber."
-    )
-    lost_full: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy met a full queue.")
-    lost_dead: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy was in a sensor that died.")
     fairness_communities: float = metric(
         better=+1,
         says="Jain's index of the communities' delivery ratios.",
@@ -131,7 +122,7 @@ class FieldMetrics(TimedMetrics):
 
 def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
     """Every metric of a run; with `upper_bound` also what its contacts alone would allow (takes longer)."""
-    lost = count_losses(run)
+    lost = loss_metrics(losses_of(run))
     run = _as_born(run)
     ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)
     return FieldMetrics(
@@ -264,7 +255,7 @@ class ByCommunity(NamedTuple):
 
     community: Counts
     sensors: Counts
-    cells: Counts
+    size: Counts  # cells that it occupies; where reach is in metres: its sensors
     events: Counts  # born in it
     wanted_pairs: Counts  # of its events
     delivered_pairs: Counts
@@ -275,12 +266,12 @@ def by_community(run: FieldRun) -> ByCommunity:
     """How the events of each community fared."""
     run = _as_born(run)
     communities = run.world.communities
-    count = len(communities.cells)
+    count = len(communities.size)
     wanted, delivered = _pairs_by_community(run, _interested(run), _delivered(run))
     return ByCommunity(
         community=np.arange(count),
         sensors=np.diff(communities.member_start).astype(np.int64),
-        cells=communities.cells.astype(np.int64),
+        size=communities.size.astype(np.int64),
         events=np.bincount(communities.of_sensor[run.world.event_sensor], minlength=count),
         wanted_pairs=wanted,
         delivered_pairs=delivered,
@@ -303,7 +294,7 @@ def served_by_size(run: FieldRun) -> dict[str, Served]:
 def _pairs_by_community(run: FieldRun, interested: Counts, delivered: _Delivered) -> tuple[Counts, Counts]:
     """Wanted pairs and delivered ones, by the community in which the event was born."""
     born_in = run.world.communities.of_sensor[run.world.event_sensor]
-    count = len(run.world.communities.cells)
+    count = len(run.world.communities.size)
     wanted = np.bincount(born_in, weights=interested, minlength=count).astype(np.int64)
     return wanted, np.bincount(born_in[delivered.event], minlength=count)
 
@@ -382,7 +373,7 @@ def _first_receptions(transfers: Transfers, run: FieldRun) -> dict[str, Any]:
 
 def _energy_of(transfers: Transfers, run: FieldRun, received: Counts) -> Counts:
     """What each sensor spent on sending and on accepting events, by the rules that the engine pays by."""
-    radio, bits = _radio_of(run), run.scenario.events.size_bits
+    radio, bits = radio_of(run), run.scenario.events.size_bits
     spent_pj = received * receive_pj(radio, bits)
     sends = np.stack([transfers.time_s, transfers.sender, transfers.receiver])[:, transfers.sender < len(received)]
     for (time_s, sender, receiver), count in zip(*_distinct(sends), strict=True):
@@ -397,7 +388,8 @@ def _distinct(sends: NDArray[np.int32]) -> tuple[NDArray[np.int32], Counts]:
     return found.T, counts
 
 
-def _radio_of(run: FieldRun) -> Radio:
+def radio_of(run: FieldRun) -> Radio:
+    """What sending and receiving costs in a run."""
     radio = run.scenario.radio
     return Radio(
         electronics=radio.electronics_j_per_bit,

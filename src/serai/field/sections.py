@@ -47,7 +47,7 @@ class FieldSection(Section):
     cells: Cells = Field(
         (15, 15),
         description="Columns and rows of the grid, [15, 12], or one number for both. Two nodes hear each"
-        " other if their cells are the same or touch.",
+        " other if their cells are the same or touch; without meaning if there is a radio.range.",
     )
 
     @property
@@ -182,8 +182,15 @@ class SubscriptionSection(Section):
 
 
 class RadioSection(RadioCosts):
-    """The radio: how fast it is and what it costs."""
+    """The radio: how far it reaches, how fast it is and what it costs."""
 
+    range_m: Metres | None = Field(
+        None,
+        gt=0,
+        le=1e7,
+        alias="range",
+        description="Two nodes at most this far apart hear each other; left out: those in cells that touch.",
+    )
     rate: int = Field(20, ge=1, le=1_000_000, description="Events that a node can send, or receive, in a second.")
     control_costs: bool = Field(
         False, description="Whether the battery feels control messages too (they are counted in any case)."
@@ -213,7 +220,7 @@ class FieldScenario(Scenario):
 
     network: ClassVar[str] = "field"
     PROTOCOLS: ClassVar[Protocols] = PROTOCOLS
-    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (("sensors", "file"),)
+    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (("protocol", "file"), ("sensors", "file"))
 
     duration_s: WholeSeconds = Field(
         7200, ge=1, le=2_000_000_000, alias="duration", description="Simulated time, in whole seconds."
@@ -236,6 +243,8 @@ class FieldScenario(Scenario):
         for place, error in misread(self.subscriptions.where, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Violation(keys, error.message, error.position, error.width)
+        if self.radio.range_m is not None and getattr(self.protocol, "reach", "touching") != "touching":
+            yield Violation(("protocol.reach", "radio.range"), "there are no cells: leave it out with a radio.range")
 
     def _time_violations(self) -> Iterator[Violation]:
         quiet, duration = self.events.quiet_s, self.duration_s

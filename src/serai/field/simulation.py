@@ -11,13 +11,24 @@ from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
 from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
-from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, MESSAGES, NONE, Field, Limits
-from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
+from serai.field.log import (
+    Control,
+    Drops,
+    FieldRun,
+    FullLog,
+    Heads,
+    Ledger,
+    Sessions,
+    Spent,
+    Transfers,
+    Watched,
+)
+from serai.field.passes import Ranges
 from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
-from serai.field.visits import visits_of
-from serai.field.world import World
+from serai.field.serai import MESSAGES as SERAI_MESSAGES
+from serai.field.world import World, who_hears_whom
 from serai.world.grid import Grid, place_grid, place_uniform
 from serai.world.mobility import random_waypoint
 from serai.world.positions import read_positions
@@ -61,7 +72,6 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
     names, x, y = place_sensors(scenario, grid, seed)
-    cells = grid.cell_of(x, y)
     walkers = scenario.subscribers
     tracks = random_waypoint(
         grid,
@@ -80,11 +90,8 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         sensor_names=names,
         sensor_x=x,
         sensor_y=y,
-        sensor_cell=cells,
         battery_j=np.full(len(x), scenario.sensors.battery_j),
-        communities=find_communities(grid, cells),
         tracks=tracks,
-        visits=visits_of(tracks, grid, scenario.duration_s),
         event_sensor=sensor,
         event_time_s=time_s,
         event_values=draw_values(attributes, len(sensor), stream(seed, CONTENT)),
@@ -92,7 +99,14 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         low=low,
         high=high,
         where=where,
+        **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s),
     )
+
+
+def ranges_of(scenario: FieldScenario, sensors: int) -> Ranges | None:
+    """How far nodes hear, if reach is in metres."""
+    range_m = scenario.radio.range_m
+    return None if range_m is None else Ranges(np.full(sensors, range_m), range_m)
 
 
 def check_files_field(scenario: FieldScenario) -> None:
@@ -155,6 +169,9 @@ def run_protocol(
     limits = limits_of(world, scenario, key, full_log, until_death)
     protocol = PROTOCOLS[scenario.protocol.name]
     field = protocol.simulate(world, limits, scenario.protocol)
+    if protocol.own:  # the plain engine keeps its books itself
+        ledger, full = field
+        return ledger, full
     return ledger_of(field), full_log_of(field) if full_log else None
 
 
@@ -182,7 +199,7 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         full_log=full_log,
         until_death=until_death,
         control_costs=radio.control_costs,
-        broadcast_m=2.0 * math.hypot(grid.width_m / grid.columns, grid.height_m / grid.rows),
+        in_metres=world.ranges is not None,
         **bits,
     )
 
@@ -204,7 +221,8 @@ def ledger_of(field: Field) -> Ledger:
     """What was counted, in the form that metrics read."""
     tally, limits = field.tally[0], field.limits
     rows = field.receptions[: tally.receptions]
-    messages = {kind: int(count) for kind, count in zip(MESSAGES, field.messages, strict=True)}
+    kinds = MESSAGES if not len(field.message_bits) else SERAI_MESSAGES
+    messages = {kind: int(count) for kind, count in zip(kinds, field.messages, strict=True)}
     return Ledger(
         reception_event=rows.event.copy(),
         reception_subscriber=rows.subscriber.copy(),
@@ -217,10 +235,17 @@ def ledger_of(field: Field) -> Ledger:
         control_pj=field.sensors.control_pj.copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
         control_messages=messages,
-        control_bits={kind: int(count * getattr(limits, f"{kind}_bits")) for kind, count in messages.items()},
+        control_bits=control_bits_of(field, messages),
         died=field.sensors.died.copy(),
         ended_s=float(tally.died) if limits.until_death and tally.died != NONE else None,
     )
+
+
+def control_bits_of(field: Field, messages: dict[str, int]) -> dict[str, int]:
+    """The bits of each kind of control message: as counted, or so many messages of one size."""
+    if len(field.message_bits):
+        return {kind: int(bits) for kind, bits in zip(messages, field.message_bits, strict=True)}
+    return {kind: int(count * getattr(field.limits, f"{kind}_bits")) for kind, count in messages.items()}
 
 
 def full_log_of(field: Field) -> FullLog:
@@ -230,4 +255,26 @@ def full_log_of(field: Field) -> FullLog:
     return FullLog(
         Transfers(*(transfers[name].copy() for name in Transfers._fields)),
         Drops(*(drops[name].copy() for name in Drops._fields)),
+        watched_of(field),
+    )
+
+
+def watched_of(field: Field) -> Watched:
+    """What was seen of every slot, column by column."""
+    watch, seen, sensors = field.watch, field.watch.seen[0], len(field.sensors)
+    control, heads = watch.control_log[: seen.control], watch.head_log[: seen.heads]
+    rows, spent = watch.session_log[: seen.sessions], watch.spent_log[: seen.spent]
+    # A begin and the next end of the same two belong together.
+    rows = rows[np.lexsort((np.arange(len(rows)), rows.member, rows.subscriber))]
+    begins = np.flatnonzero(rows.begins)
+    following = np.minimum(begins + 1, max(len(rows) - 1, 0))
+    ended = (begins + 1 < len(rows)) & ~rows.begins[following]
+    end_s = np.where(ended, rows.time_s[following], field.clock[0].slot + 1).astype(np.int32)
+    sessions = Sessions(rows.subscriber[begins] + sensors, rows.member[begins], rows.time_s[begins], end_s)
+    order = np.lexsort((sessions.member, sessions.subscriber, sessions.start_s))
+    return Watched(
+        Control(control.time_s.copy(), control.kind.copy(), control.messages.copy()),
+        Sessions(*(np.asarray(column[order], np.int32) for column in sessions)),
+        Heads(heads.time_s.copy(), heads.member.copy(), heads.node.copy()),
+        Spent(spent.time_s.copy(), spent.node.copy(), spent.pj.copy()),
     )

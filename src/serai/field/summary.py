@@ -8,10 +8,9 @@ from typing import Final
 
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun
-from serai.field.losses import LOST
 from serai.field.metrics import FieldMetrics
 from serai.field.paper import METRICS
-from serai.log.summary import DELAY, DELIVERED, Line, counted
+from serai.log.summary import DELAY, DELIVERED, Line, counted, counted_losses
 
 HEADLINES: Final = METRICS
 
@@ -36,6 +35,4 @@ def summary_field(run: FieldRun, metrics: FieldMetrics) -> Sequence[Line]:
     costs = [line._replace(remark="simulated") if simulated and line.name == "lifetime" else line for line in _COSTS]
     dropped = counted("dropped", {reason: getattr(metrics, f"drops_{reason}") for reason in DROPS})
     bounds = () if math.isnan(metrics.upper_bound_direct) else _UPPER_BOUNDS
-    lost = {name.replace("_", " "): getattr(metrics, f"lost_{name}") for name in LOST} if run.full_log else {}
-    because = [counted("lost", {name: count for name, count in lost.items() if count})] if lost else []
-    return [DELIVERED, DELAY, *costs, dropped, *because, *bounds]
+    return [DELIVERED, DELAY, *costs, dropped, *counted_losses(metrics), *bounds]

@@ -12,16 +12,27 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from serai.field.communities import find_communities
 from serai.field.engine.state import DROPS, TRANSFERS
-from serai.field.log import OUTCOMES, Drops, FieldRun, FullLog, Ledger, Transfers
-from serai.field.losses import contacts_of
+from serai.field.log import (
+    OUTCOMES,
+    Control,
+    Drops,
+    FieldRun,
+    FullLog,
+    Heads,
+    Ledger,
+    Sessions,
+    Spent,
+    Transfers,
+    Watched,
+)
+from serai.field.losses import logged_contacts
 from serai.field.sections import FieldScenario
-from serai.field.visits import visits_of
-from serai.field.world import World
+from serai.field.simulation import ranges_of
+from serai.field.world import World, who_hears_whom
 from serai.log.columns import Columns, array, codes, lists, matrix, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, PICOJOULES, SECONDS, column
+from serai.log.tables import COUNT, INDEX, PICOJOULES, SECONDS, WORD, column
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -31,7 +42,7 @@ BITS_PER_BYTE: Final = 8
 SENSORS = pa.schema(
     [
         column("node", INDEX, "number of the sensor"),
-        column("cell", INDEX, "cell it stands in: row * columns + column"),
+        column("cell", INDEX, "cell it stands in: row * columns + column; null: reach is in metres", nullable=True),
         column("community", INDEX, "its community"),
         column("sent", COUNT, "event messages it sent"),
         column("received", COUNT, "event messages it accepted"),
@@ -41,7 +52,41 @@ SENSORS = pa.schema(
     ]
 )
 
+CONTROL = pa.schema(
+    [
+        column("time_s", SECONDS, "a second in which control messages were sent"),
+        column("kind", WORD, "the kind of message, one of those under `counts` in `run.json`"),
+        column("messages", COUNT, "how many of them"),
+    ]
+)
+
+SESSIONS = pa.schema(
+    [
+        column("subscriber", INDEX, "node of the subscriber"),
+        column("member", INDEX, "the sensor with the lowest number in the community"),
+        column("start_s", SECONDS, "the second in which their session begins"),
+        column("end_s", SECONDS, "the first second without it, or the end of the run"),
+    ]
+)
+
+HEADS = pa.schema(
+    [
+        column("time_s", SECONDS, "from when on"),
+        column("member", INDEX, "the sensor with the lowest number in the community"),
+        column("node", INDEX, "the sensor that is its head"),
+    ]
+)
+
+CONTROL_ENERGY = pa.schema(
+    [
+        column("time_s", SECONDS, "the last second of a full minute, or of the run"),
+        column("node", INDEX, "number of the sensor"),
+        column("control_pj", PICOJOULES, "what control messages took of its energy since its row before"),
+    ]
+)
+
 FIELD_TABLES = {"sensors": SENSORS}
+FULL_FIELD_TABLES = {"control": CONTROL, "control_energy": CONTROL_ENERGY, "sessions": SESSIONS, "heads": HEADS}
 
 
 # --- Writing
@@ -60,6 +105,7 @@ def columns_of(run: FieldRun) -> dict[str, Columns]:
     }
     if run.full is not None:
         columns |= {"transfers": _transfers(run, run.full.transfers), "drops": _drops(run.full.drops)}
+        columns |= _watched(run.full.watched, tuple(run.ledger.control_messages)) if run.full.watched else {}
     return columns
 
 
@@ -90,7 +136,7 @@ def _tracks(world: World) -> Columns:
 
 
 def _contacts(run: FieldRun) -> Columns:
-    contacts = contacts_of(run)
+    contacts = logged_contacts(run)
     return {
         "a": contacts.sensor,
         "b": contacts.subscriber + np.int32(len(run.world.sensor_x)),
@@ -143,7 +189,7 @@ def _deliveries(run: FieldRun) -> Columns:
 def _sensors(run: FieldRun) -> Columns:
     return {
         "node": np.arange(len(run.world.sensor_x), dtype=np.int32),
-        "cell": run.world.sensor_cell,
+        "cell": None if run.world.ranges is not None else run.world.sensor_cell,
         "community": run.world.communities.of_sensor,
         "sent": run.ledger.sent,
         "received": run.ledger.received,
@@ -177,6 +223,15 @@ def _drops(drops: Drops) -> Columns:
     }
 
 
+def _watched(watched: Watched, kinds: tuple[str, ...]) -> dict[str, Columns]:
+    control, spent, sessions, heads = (
+        {name: values.astype(np.float64) if name.endswith("_s") else values for name, values in rows._asdict().items()}
+        for rows in (watched.control, watched.spent, watched.sessions, watched.heads)
+    )
+    control["kind"] = words(watched.control.kind, kinds)
+    return {"control": control, "control_energy": spent, "sessions": sessions, "heads": heads}
+
+
 # --- Reading
 
 
@@ -185,7 +240,7 @@ def parts_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping
     return {
         "world": _world_from(scenario, tuple(said["attributes"]), tables),
         "ledger": _ledger_from(said["counts"], tables),
-        "full": _full_log_from(tables) if "transfers" in tables else None,
+        "full": _full_log_from(said["counts"], tables) if "transfers" in tables else None,
     }
 
 
@@ -196,17 +251,15 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
     grid = Grid(place.width_m, place.height_m, place.columns, place.rows)
     sensors = slice(0, len(tables["sensors"]))
     tracks = _tracks_from(tables["tracks"], len(tables["sensors"]), len(subscriptions))
-    cells = array(tables["sensors"], "cell", np.int32)
+    x_m, y_m = (array(nodes, name, np.float64)[sensors] for name in ("x_m", "y_m"))
+    ranges = ranges_of(scenario, len(x_m))
     return World(
         grid=grid,
         sensor_names=tuple(nodes["name"].to_pylist()[sensors]),
-        sensor_x=array(nodes, "x_m", np.float64)[sensors],
-        sensor_y=array(nodes, "y_m", np.float64)[sensors],
-        sensor_cell=cells,
-        battery_j=np.full(len(cells), scenario.sensors.battery_j),
-        communities=find_communities(grid, cells),
+        sensor_x=x_m,
+        sensor_y=y_m,
+        battery_j=np.full(len(x_m), scenario.sensors.battery_j),
         tracks=tracks,
-        visits=visits_of(tracks, grid, scenario.duration_s),
         event_sensor=array(events, "node", np.int32),
         event_time_s=array(events, "time_s", np.float64),
         event_values=matrix(events, "values", len(attributes)),
@@ -214,6 +267,7 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         low=matrix(subscriptions, "low", len(attributes)),
         high=matrix(subscriptions, "high", len(attributes)),
         where=tuple(subscriptions["where"].to_pylist()),
+        **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s),
     )
 
 
@@ -240,7 +294,7 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
     )
 
 
-def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
+def _full_log_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> FullLog:
     transfers, drops = tables["transfers"], tables["drops"]
     return FullLog(
         Transfers(
@@ -263,7 +317,22 @@ def _full_log_from(tables: Mapping[str, pa.Table]) -> FullLog:
             held=array(drops, "held", np.bool_),
             after=array(drops, "after", np.int64),
         ),
+        _watched_from(tables, tuple(counts["control_messages"])) if FULL_FIELD_TABLES.keys() <= tables.keys() else None,
     )
 
 
-FORM = TableForm(FIELD_TABLES, columns_of, parts_from)
+def _watched_from(tables: Mapping[str, pa.Table], kinds: tuple[str, ...]) -> Watched:
+    control, spent, sessions, heads = (tables[name] for name in ("control", "control_energy", "sessions", "heads"))
+    return Watched(
+        Control(
+            array(control, "time_s", np.int32),
+            codes(control, "kind", kinds),
+            array(control, "messages", np.int64),
+        ),
+        Sessions(*(array(sessions, name, np.int32) for name in Sessions._fields)),
+        Heads(*(array(heads, name, np.int32) for name in Heads._fields)),
+        Spent(array(spent, "time_s", np.int32), array(spent, "node", np.int32), array(spent, "control_pj", np.int64)),
+    )
+
+
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from, FULL_FIELD_TABLES)

@@ -1,7 +1,8 @@
 """What contacts alone would allow: the most that any protocol could deliver in a world, and how soon.
 
 Every published ratio is limited by who ever met whom. Three upper bounds, for all pairs of an event and a
-subscriber that wants it; reach is by cells, and queues, rates and batteries have no limits:
+subscriber that wants it; queues, rates and batteries have no limits, and who is within reach is looked at once
+a second, as protocols do:
 
 * direct: the subscriber must come within reach of the sensor itself;
 * community: of any sensor of its community;
@@ -17,11 +18,10 @@ from numpy.typing import NDArray
 from serai.core.content import matches
 from serai.core.interested import count_interested
 from serai.core.jit import announced_compilation, engine, shared, step
-from serai.field.visits import community_contacts, order_of_rows, sensor_contacts_by_cell
+from serai.field.contacts import contacts_with_communities, most_communities_in_contact, sensor_contacts
+from serai.field.visits import order_of_rows
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers
-
-_MOST_IN_REACH = 9  # communities around a cell: no more than there are cells
 
 
 class UpperBound(NamedTuple):
@@ -67,12 +67,9 @@ def upper_bounds(
         for column in (world.event_time_s, world.event_values, world.low, world.high)
     )
     content = _Content(born_s, float(lifetime_s), values, low, high)
-    sensors = sensor_contacts_by_cell(
-        world.visits, world.grid, world.sensor_cell, slots, silent_while_pausing=silent_while_pausing
-    )
-    groups = community_contacts(
-        world.visits, world.grid, world.sensor_cell, world.communities, slots, silent_while_pausing
-    )
+    sensors = sensor_contacts(world, slots, silent_while_pausing=silent_while_pausing)
+    groups = contacts_with_communities(world, slots, silent_while_pausing)
+    seats = most_communities_in_contact(world)
     direct = _Contacts(
         sensors.subscriber, sensors.sensor, sensors.start_s.astype(np.int32), sensors.end_s.astype(np.int32)
     )
@@ -81,7 +78,7 @@ def upper_bounds(
         tallies = {
             "direct": _tally_contacts(direct, world.event_sensor, content),
             "community": _tally_contacts(_Contacts(*groups), home, content),
-            "epidemic": _tally_epidemic(_Contacts(*groups), home, content, slots),
+            "epidemic": _tally_epidemic(_Contacts(*groups), home, content, slots, seats),
         }
     wanted = int(count_interested(content.values, content.low, content.high).sum())
     return {name: _bound_of(tally, content.born_s, wanted) for name, tally in tallies.items()}
@@ -200,10 +197,11 @@ class _Reach(NamedTuple):
     the same and share a row: `arrival[row, p]` is the first slot in which p can have what they know.
     The subscribers among them have it at once; the row is told so only when their connections change.
 
-    A subscriber has nine seats, one for each community that it may have within reach. The taken seats of one
+    A subscriber has a number of seats, one for each community that it may have within reach. The taken seats of one
     community form a chain.
     """
 
+    seats: int  # of each subscriber
     arrival: Numbers
     row: Numbers  # of each node
     free_rows: Numbers
@@ -218,12 +216,12 @@ class _Reach(NamedTuple):
     counts: _Counts
 
 
-def _tally_epidemic(contacts: _Contacts, home: Numbers, content: _Content, slots: int) -> _Tally:
+def _tally_epidemic(contacts: _Contacts, home: Numbers, content: _Content, slots: int, seats: int) -> _Tally:
     """Who could get what, if whoever meets a community shares with it all that both know."""
     subscribers = len(content.low)
     communities = 1 + max(int(home.max(initial=-1)), int(contacts.node.max(initial=-1)))
     tally = _new_tally(home.size)
-    reach = _nobody_in_reach(communities, subscribers, slots)
+    reach = _nobody_in_reach(communities, subscribers, slots, seats)
     _look_back(contacts, _timetable(contacts, content, slots), home, content, slots, reach, tally)
     return tally
 
@@ -241,13 +239,14 @@ def _timetable(contacts: _Contacts, content: _Content, slots: int) -> _Timetable
     )
 
 
-def _nobody_in_reach(communities: int, subscribers: int, slots: int) -> _Reach:
+def _nobody_in_reach(communities: int, subscribers: int, slots: int, seats_each: int) -> _Reach:
     """After the last slot nothing arrives any more, and every node has a row of its own."""
-    nodes, seats = communities + subscribers, subscribers * _MOST_IN_REACH
+    nodes, seats = communities + subscribers, subscribers * seats_each
     rows = 2 * nodes  # while nodes change rows, the old and the new ones are in use
     arrival = np.empty((rows, subscribers), np.int32)
     arrival[:nodes] = slots
     return _Reach(
+        seats=seats_each,
         arrival=arrival,
         row=np.arange(nodes, dtype=np.int32),
         free_rows=np.arange(rows, dtype=np.int32)[::-1].copy(),
@@ -380,11 +379,11 @@ def _find_connected(node: int, reach: _Reach) -> int:
         if here < communities:
             seat = reach.first_seat[here]
             while seat >= 0:
-                found = _meet_node(communities + seat // _MOST_IN_REACH, found, reach)
+                found = _meet_node(communities + seat // reach.seats, found, reach)
                 seat = reach.next_seat[seat]
         else:
-            first = (here - communities) * _MOST_IN_REACH
-            for seat in range(first, first + _MOST_IN_REACH):
+            first = (here - communities) * reach.seats
+            for seat in range(first, first + reach.seats):
                 if reach.seat_community[seat] >= 0:
                     found = _meet_node(reach.seat_community[seat], found, reach)
     return found
@@ -403,7 +402,7 @@ def _meet_node(node: int, found: int, reach: _Reach) -> int:
 @step
 def _seat_of(subscriber: int, community: int, reach: _Reach) -> int:
     """The subscriber's seat for a community; for -1, a free one."""
-    seat = subscriber * _MOST_IN_REACH
+    seat = subscriber * reach.seats
     while reach.seat_community[seat] != community:
         seat += 1
     return seat

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from serai.core.jit import kernel, rule
 from serai.field.communities import Communities
-from serai.world.grid import CellIndex, Floats, Grid, Numbers, cell_at, index_by_cell, nodes_near
+from serai.world.grid import CellIndex, Grid, Numbers, cell_at, index_by_cell, nodes_near
 from serai.world.mobility import Tracks, is_leg, position_at
 from serai.world.ranges import SensorContacts
 from serai.world.tables import with_room
@@ -19,18 +19,20 @@ _RINGS = {"touching": 1, "same-cell": 0}
 
 
 class Visits(NamedTuple):
-    """When a subscriber's cell or segment changed, by (slot, subscriber); in slot 0 that of everybody does.
+    """When a subscriber's place or leg changed, by (slot, subscriber); by cells, in slot 0 that of everybody does.
 
-    A segment is named by its first point in `Tracks`; the one after the last point is a pause.
+    A segment is named by its first point in `Tracks`; the one after the last point is a pause. A place is a cell; in
+    metres (`serai.field.passes`) it is the set of sensors within range.
     """
 
     slot: Numbers
     subscriber: Numbers
-    cell: Numbers
+    cell: Numbers  # -1 in metres
     segment: Numbers
+    leg: Numbers  # its first point; the same for as long as the subscriber announces nothing new
     moving: NDArray[np.uint8]  # 1 on a leg, 0 in a pause
-    x: Floats  # position at the slot
-    y: Floats
+    came: NDArray[np.uint8]  # 1 if some sensor may be within reach that was not before,
+    went: NDArray[np.uint8]  # 1 if some may no longer be: both when the cell changed
 
 
 class CommunityContacts(NamedTuple):
@@ -77,21 +79,36 @@ def path_cells(x0: float, y0: float, x1: float, y1: float, grid: Grid, cells: Nu
     return count
 
 
-def visits_of(tracks: Tracks, grid: Grid, slots: int) -> Visits:
-    """Which cell every subscriber is in, and on which segment, from slot 0 to `slots` - 1; changes only."""
+def visits_of(tracks: Tracks, grid: Grid, slots: int, legs: Numbers | None = None) -> Visits:
+    """Which cell every subscriber is in, and on which leg, from slot 0 to `slots` - 1; changes only.
+
+    `legs` names the leg of each segment; if left out, each segment is one.
+    """
     tracks = tracks.writable()
-    by_subscriber = _empty_visits(_most_visits(tracks, grid))
-    count = _find_visits(tracks, grid.as_floats(), slots, by_subscriber)
-    visits = _empty_visits(count)
-    _sort_visits(by_subscriber, slots, visits)
+    found = _empty_visits(_most_visits(tracks, grid))
+    count = _find_visits(tracks, straight_legs(tracks) if legs is None else legs, grid.as_floats(), slots, found)
+    return by_slot(Visits._make(column[:count] for column in found), slots)
+
+
+def straight_legs(tracks: Tracks) -> Numbers:
+    """The leg of each segment where each is one: every turning point is announced."""
+    return np.arange(tracks.time_s.size, dtype=np.int32)
+
+
+def by_slot(found: Visits, slots: int) -> Visits:
+    """Visits found subscriber by subscriber, in order of (slot, subscriber)."""
+    place = _places_by_slot(found.slot, slots)
+    visits = _empty_visits(found.slot.size)
+    for name in Visits._fields:
+        getattr(visits, name)[place] = getattr(found, name)
     return visits
 
 
 def _empty_visits(count: int) -> Visits:
     """Room for so many visits."""
-    slot, subscriber, cell, segment = np.empty((4, count), np.int32)
-    x, y = np.empty((2, count))
-    return Visits(slot, subscriber, cell, segment, np.empty(count, np.uint8), x, y)
+    slot, subscriber, cell, segment, leg = np.empty((5, count), np.int32)
+    moving, came, went = np.empty((3, count), np.uint8)
+    return Visits(slot, subscriber, cell, segment, leg, moving, came, went)
 
 
 def _most_visits(tracks: Tracks, grid: Grid) -> int:
@@ -101,29 +118,37 @@ def _most_visits(tracks: Tracks, grid: Grid) -> int:
 
 
 @kernel
-def _find_visits(tracks: Tracks, grid: Grid, slots: int, visits: Visits) -> int:
+def _find_visits(tracks: Tracks, legs: Numbers, grid: Grid, slots: int, visits: Visits) -> int:
     """Write down the visits of one subscriber after the other; how many."""
     count = 0
     for subscriber in range(tracks.start.size - 1):
-        first, end = tracks.start[subscriber], tracks.start[subscriber + 1]
-        for segment in range(first, end):
-            slot = 0 if segment == first else _slot_at(tracks.time_s[segment], slots)
-            last = slots if segment == end - 1 else _slot_at(tracks.time_s[segment + 1], slots)
+        points = tracks.start[subscriber], tracks.start[subscriber + 1]
+        before = leg = -1
+        for segment in range(points[0], points[1]):
+            slot, last = slots_of(tracks, points, segment, slots)
             moving = is_leg(tracks, subscriber, segment)
             if not moving:
                 last = min(last, slot + 1)  # nothing changes in a pause
-            seen = -1
             while slot < last:
                 x, y = position_at(tracks, subscriber, segment, slot)
                 cell = cell_at(grid, x, y)
-                if cell != seen:
+                if cell != before or legs[segment] != leg:
                     visits.slot[count], visits.subscriber[count] = slot, subscriber
-                    visits.cell[count], visits.segment[count] = cell, segment
-                    visits.moving[count], visits.x[count], visits.y[count] = moving, x, y
+                    visits.cell[count], visits.segment[count], visits.leg[count] = cell, segment, legs[segment]
+                    visits.moving[count] = moving
+                    visits.came[count] = visits.went[count] = cell != before
                     count += 1
-                    seen = cell
+                    before, leg = cell, legs[segment]
                 slot += 1
     return count
+
+
+@rule
+def slots_of(tracks: Tracks, points: tuple[int, int], segment: int, slots: int) -> tuple[int, int]:
+    """The slots of a segment, from the first up to but not including the second; `points` are those of its track."""
+    first, end = points
+    begin = 0 if segment == first else _slot_at(tracks.time_s[segment], slots)
+    return begin, slots if segment == end - 1 else _slot_at(tracks.time_s[segment + 1], slots)
 
 
 @rule
@@ -135,19 +160,18 @@ def _slot_at(time_s: float, slots: int) -> int:
 
 
 @kernel
-def _sort_visits(found: Visits, slots: int, visits: Visits) -> None:
-    """Copy visits found subscriber by subscriber in order of (slot, subscriber)."""
-    place = np.zeros(slots + 1, np.int64)
-    for row in range(visits.slot.size):
-        place[found.slot[row] + 1] += 1
+def _places_by_slot(slot_of: Numbers, slots: int) -> Numbers:
+    """Where each visit stands when they are sorted by slot, and otherwise as they are."""
+    start = np.zeros(slots + 1, np.int64)
+    for slot in slot_of:
+        start[slot + 1] += 1
     for slot in range(slots):
-        place[slot + 1] += place[slot]
-    for row in range(visits.slot.size):
-        to = place[found.slot[row]]
-        place[found.slot[row]] += 1
-        visits.slot[to], visits.subscriber[to] = found.slot[row], found.subscriber[row]
-        visits.cell[to], visits.segment[to] = found.cell[row], found.segment[row]
-        visits.moving[to], visits.x[to], visits.y[to] = found.moving[row], found.x[row], found.y[row]
+        start[slot + 1] += start[slot]
+    place = np.empty(slot_of.size, np.int32)
+    for visit in range(slot_of.size):
+        place[visit] = start[slot_of[visit]]
+        start[slot_of[visit]] += 1
+    return place
 
 
 def sensor_contacts_by_cell(

@@ -3,28 +3,37 @@
 Two protocols compared under one seed see the same world.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from serai.field.communities import Communities
-from serai.field.visits import Visits
+import numpy as np
+
+from serai.field.communities import Communities, communities_in_range, find_communities
+from serai.field.passes import Passes, Ranges, no_passes, passes_of
+from serai.field.visits import Visits, straight_legs, visits_of
 from serai.world.grid import Floats, Grid, Numbers
 from serai.world.mobility import Tracks
 
-__all__ = ["World"]
+__all__ = ["World", "who_hears_whom"]
 
 
 class World(NamedTuple):
-    """All that is given before the first slot; N sensors, P subscribers, E events, K attributes."""
+    """All that is given before the first slot; N sensors, P subscribers, E events, K attributes.
+
+    Who hears whom is a matter of cells, or of metres if there are `ranges`.
+    """
 
     grid: Grid
     sensor_names: tuple[str, ...]
     sensor_x: Floats  # [N] metres
     sensor_y: Floats
-    sensor_cell: Numbers
     battery_j: Floats
-    communities: Communities
     tracks: Tracks
+    legs: Numbers  # of each segment of the tracks: the first point of what is announced as one way
+    ranges: Ranges | None
+    sensor_cell: Numbers  # -1 with ranges
+    communities: Communities
     visits: Visits
+    passes: Passes  # with ranges only
     event_sensor: Numbers  # [E] where it was measured
     event_time_s: Floats  # birth, ascending
     event_values: Floats  # [E, K]
@@ -32,3 +41,21 @@ class World(NamedTuple):
     low: Floats  # [P, K] what each subscriber wants: low <= value <= high
     high: Floats
     where: tuple[str, ...]  # [P] the same in words
+
+
+def who_hears_whom(
+    grid: Grid, sensors: tuple[Floats, Floats], ranges: Ranges | None, tracks: Tracks, slots: int
+) -> dict[str, Any]:
+    """What follows from where sensors (x, y) stand and who passes: cells or passes, communities, visits."""
+    x_m, y_m = sensors
+    legs = straight_legs(tracks)
+    if ranges is None:
+        cells = grid.cell_of(x_m, y_m)
+        groups, visits, passes = find_communities(grid, cells), visits_of(tracks, grid, slots, legs), no_passes(tracks)
+    else:
+        cells = np.full(len(x_m), -1, np.int32)
+        groups = communities_in_range(x_m, y_m, ranges.sensors_m)
+        passes, visits = passes_of(tracks, legs, x_m, y_m, ranges.passing_m, slots)
+    return {
+        "legs": legs, "ranges": ranges, "sensor_cell": cells, "communities": groups, "visits": visits, "passes": passes,
+    }  # fmt: skip

@@ -24,17 +24,18 @@ class SensorContacts(NamedTuple):
 
 
 def sensor_contacts_by_range(
-    tracks: Tracks, x_m: Floats, y_m: Floats, range_m: float, duration_s: float
+    tracks: Tracks, x_m: Floats, y_m: Floats, range_m: float | Floats, duration_s: float
 ) -> SensorContacts:
-    """When each sensor is at most `range_m` away from a subscriber: exact times, from 0 to `duration_s`."""
-    if not 0 < range_m < math.inf:
+    """When each sensor is at most `range_m` (its own, or one for all) away from a subscriber: exact times."""
+    given_m = np.asarray(range_m, np.float64)
+    if not ((given_m > 0) & (given_m < math.inf)).all():
         raise BadInput(f"radio range {range_m} m: must be above 0")
     if x_m.size == 0:
         return SensorContacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
     positions = np.column_stack((x_m, y_m)).astype(np.float64)
-    rows = _find_range_contacts(
-        tracks.writable(), sort_into_buckets(positions, range_m), float(range_m), float(duration_s)
-    )
+    ranges_m = np.broadcast_to(given_m, x_m.size).copy()
+    buckets = sort_into_buckets(positions, float(ranges_m.max()))
+    rows = _find_range_contacts(tracks.writable(), buckets, ranges_m, float(duration_s))
     subscriber, sensor, start_s, end_s = rows[np.lexsort((rows[:, 1], rows[:, 0], rows[:, 2]))].T.copy()
     return SensorContacts(subscriber.astype(np.int32), sensor.astype(np.int32), start_s, end_s)
 
@@ -61,8 +62,9 @@ def sort_into_buckets(position: Floats, range_m: float) -> Buckets:
 
 
 @kernel
-def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: float, duration_s: float) -> Floats:
+def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: Floats, duration_s: float) -> Floats:
     """Rows subscriber, sensor, start, end, as contacts end."""
+    widest_m = range_m.max()
     opened = np.full(sensors.position.shape[0], -1.0)  # when the contact began that goes on; -1 if none does
     near = np.empty(sensors.position.shape[0], np.int32)
     rows = np.empty((1024, 4))
@@ -73,10 +75,10 @@ def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: float, durat
             line, begin_s, end_s = _segment(tracks, first, last, segment, duration_s)
             if end_s <= 0.0 or end_s < begin_s or begin_s >= duration_s:
                 continue
-            for i in range(_sensors_along(line, sensors, range_m, near)):
+            for i in range(_sensors_along(line, sensors, widest_m, near)):
                 sensor = near[i]
                 x, y = sensors.position[sensor, 0], sensors.position[sensor, 1]
-                enter, leave, stays = within_range(line, x, y, range_m)
+                enter, leave, stays = within_range(line, x, y, range_m[sensor])
                 if enter > leave:
                     continue
                 if opened[sensor] < 0.0:

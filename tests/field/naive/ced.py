@@ -1,10 +1,13 @@
 """CED, the obvious way. N. Liu, M. Liu, J. Zhu, H. Gong, Sensors 9 (2009), sections 3 and 4."""
 
+import math
+from itertools import pairwise
+
 import numpy as np
 
 from serai.core.order import service_key
 from serai.field.visits import path_cells
-from tests.field.naive.field import Network
+from tests.field.naive.field import Network, News, place_of
 from tests.field.naive.parts import (
     RELAY,
     SOURCE,
@@ -12,13 +15,15 @@ from tests.field.naive.parts import (
     STRANDED,
     Community,
     Copy,
+    Point,
     Sensor,
     Session,
     Subscriber,
-    find_communities,
+    cell_at,
     layers_from,
     queue_order,
     touches,
+    visit_at,
 )
 
 
@@ -27,15 +32,15 @@ class Ced(Network):
 
     def act(self) -> None:
         for subscriber in self.subscribers:
-            is_new, is_elsewhere = self.move(subscriber)
-            if is_new:
-                self.meet_communities(subscriber, is_elsewhere)
+            news = self.move(subscriber)
+            if news:
+                self.meet_communities(subscriber, news)
         for sensor in sorted(self.sensors, key=lambda s: (service_key(self.key, self.now, s.number), s.number)):
             self.take_turn(sensor)
 
     # Step 3, movement (CED 4.1 a to d).
 
-    def meet_communities(self, subscriber: Subscriber, is_elsewhere: bool) -> None:
+    def meet_communities(self, subscriber: Subscriber, news: News) -> None:
         """End, start and renew the subscriber's sessions at its new visit."""
         in_reach = self.in_reach(subscriber)
         for community in self.communities:
@@ -49,21 +54,27 @@ class Ced(Network):
             if session is None:
                 session = self.start_session(community, subscriber)
                 self.announce(community, session)
-            elif subscriber.here.is_leg and subscriber.here.segment != session.announced:
+            elif subscriber.here.is_leg and subscriber.leg != session.announced:
                 self.announce(community, session)
-            elif is_elsewhere and self.settings.zone in ("path", "in-range"):
+            elif self.zone_has_changed(news):
                 self.draw_layers(community, session)
-            elif is_elsewhere and self.settings.zone == "pruned":
+            elif news.went and self.settings.zone == "pruned":
                 self.prune_layers(community, session)
+
+    def zone_has_changed(self, news: News) -> bool:
+        """Whether Z is drawn anew on the way: some sensor is left behind, or (in range only) some is new."""
+        if self.settings.zone == "in-range":
+            return news.came or news.went
+        return news.went and self.settings.zone == "path"
 
     def in_reach(self, subscriber: Subscriber) -> list[Community]:
         """The communities with a sensor in touch with the subscriber."""
-        near = self.in_touch(subscriber.here.cell)
+        near = self.in_touch(subscriber)
         return [c for c in self.communities if any(sensor in near for sensor in c.sensors)]
 
     def announce(self, community: Community, session: Session) -> None:
         """The path goes through the community (4.1 b and c), and the layers are drawn up from it."""
-        session.announced = session.subscriber.here.segment
+        session.announced = session.subscriber.leg
         self.flood(community, "path", self.scenario.control.path_bits)
         self.draw_layers(community, session)
 
@@ -91,13 +102,25 @@ class Ced(Network):
 
     def zone(self, community: Community, subscriber: Subscriber) -> list[Sensor]:
         """The set Z: the sensors of the community that can talk to the subscriber on its way."""
-        here = subscriber.here
-        cells = [here.cell]
-        if here.is_leg and self.settings.zone != "in-range":
-            end = subscriber.track[here.segment + 1]
-            room = np.empty(self.grid.columns + self.grid.rows, np.int32)
-            cells = list(room[: path_cells(here.x, here.y, end.x, end.y, self.grid, room)])
-        return [s for s in community.sensors if any(touches(self.grid, s.cell, cell) for cell in cells)]
+        if not subscriber.here.is_leg or self.settings.zone == "in-range":
+            return [s for s in community.sensors if self.hear_each_other(s, subscriber)]
+        here, end = subscriber.here, subscriber.here.segment + 1
+        while end < len(subscriber.track) - 1 and subscriber.legs[end] == subscriber.leg:
+            end += 1
+        if self.world.ranges is None:
+            points = [Point(self.now, here.x, here.y), *subscriber.track[here.segment + 1 : end + 1]]
+            cells = {cell for one, other in pairwise(points) for cell in self.cells_between(one, other)}
+            own = {s: cell_at(self.grid, *place_of(s)) for s in community.sensors}
+            return [s for s in community.sensors if any(touches(self.grid, own[s], cell) for cell in cells)]
+        last_s = min(math.ceil(subscriber.track[end].time_s), self.scenario.duration_s - 1)
+        stops = [visit_at(subscriber.track, t) for t in range(self.now, last_s + 1)]
+        places = [Point(self.now, stop.x, stop.y) for stop in stops]
+        return [s for s in community.sensors if any(self.hear_each_other(s, subscriber, at) for at in places)]
+
+    def cells_between(self, one: Point, other: Point) -> list[int]:
+        """The cells under the line between two points."""
+        room = np.empty(self.grid.columns + self.grid.rows, np.int32)
+        return list(room[: path_cells(one.x, one.y, other.x, other.y, self.grid, room)])
 
     def start_session(self, community: Community, subscriber: Subscriber) -> Session:
         """A new session; waiting relayed copies join it."""
@@ -133,7 +156,7 @@ class Ced(Network):
         """Communities that lost sensors become those that the living ones form; sessions go on where in reach."""
         for old in [community for community in self.communities if set(community.sensors) & set(dead)]:
             self.communities.remove(old)
-            for new in find_communities([sensor for sensor in old.sensors if sensor.died < 0]):
+            for new in self.communities_of([sensor for sensor in old.sensors if sensor.died < 0]):
                 self.communities.append(new)
                 self.form(new)
                 in_reach = [s for s in old.sessions if new in self.in_reach(s.subscriber)]
@@ -176,7 +199,7 @@ class Ced(Network):
             return False
         if session.layers[sensor] >= 1:
             return True
-        return touches(self.grid, sensor.cell, subscriber.here.cell) and subscriber.received_in_slot < self.rate
+        return self.hear_each_other(sensor, subscriber) and subscriber.received_in_slot < self.rate
 
     def can_go(self, copy: Copy, subscriber: Subscriber) -> bool:
         if copy.stored:

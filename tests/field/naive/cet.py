@@ -16,7 +16,6 @@ from tests.field.naive.parts import (
     Sensor,
     Subscriber,
     receive_pj,
-    touches,
     transmit_pj,
 )
 
@@ -133,7 +132,7 @@ class Cet(Ced):
 
     def receiver(self, subscriber: Subscriber, community: Community) -> Sensor:
         """The nearest of the community's sensors in touch with the subscriber."""
-        near = [s for s in community.sensors if touches(self.grid, s.cell, subscriber.here.cell)]
+        near = [s for s in community.sensors if self.hear_each_other(s, subscriber)]
         return min(near, key=lambda s: (distance(s, subscriber), s.number))
 
     def give_notice(self, tree: Tree, receiver: Sensor) -> None:

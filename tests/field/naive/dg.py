@@ -4,7 +4,7 @@ from serai.core.order import contact_rank
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.field import Network
-from tests.field.naive.parts import SOURCE, Sensor, Subscriber, touches
+from tests.field.naive.parts import SOURCE, Sensor, Subscriber
 
 
 class Dg(Network):
@@ -17,8 +17,7 @@ class Dg(Network):
 
     def act(self) -> None:
         for subscriber in self.subscribers:
-            is_new, _ = self.move(subscriber)
-            if is_new:
+            if self.move(subscriber):
                 self.renew_contacts(subscriber)
         for subscriber in self.subscribers:
             if subscriber.audible:
@@ -28,7 +27,7 @@ class Dg(Network):
         """End the contacts that are out of reach, begin the new ones with their rank; a pause ends none."""
         for sensor in self.sensors:
             pair = (subscriber, sensor)
-            in_reach = self.reaches(subscriber, sensor)
+            in_reach = self.is_near(sensor, subscriber)
             if pair in self.rank and not in_reach:
                 del self.rank[pair]
                 if self.settings.resend == "each-contact":
@@ -40,13 +39,6 @@ class Dg(Network):
     def part(self, dead: list[Sensor]) -> None:
         """Their contacts end."""
         self.rank = {pair: rank for pair, rank in self.rank.items() if pair[1] not in dead}
-
-    def reaches(self, subscriber: Subscriber, sensor: Sensor) -> bool:
-        if sensor.died >= 0:
-            return False
-        if self.settings.reach == "same-cell":
-            return sensor.cell == subscriber.here.cell
-        return touches(self.grid, sensor.cell, subscriber.here.cell)
 
     def gather(self, subscriber: Subscriber) -> None:
         """The sensors in contact, by rank, send their queues."""

@@ -4,7 +4,10 @@ Steps are those of docs/field/rules.md; "CED 4.1" and "CET 3.2" are sections of 
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 from serai.field.world import World
 from serai.scenario.section import Scenario
@@ -23,6 +26,7 @@ from tests.field.naive.parts import (
     Sensor,
     Subscriber,
     Transfer,
+    Watched,
     cell_at,
     find_communities,
     receive_pj,
@@ -30,6 +34,14 @@ from tests.field.naive.parts import (
     transmit_pj,
     visit_at,
 )
+
+
+class News(NamedTuple):
+    """What is new in a visit: some sensor may be within reach that was not, some may no longer be."""
+
+    came: bool
+    went: bool
+
 
 # --- The network --------------------------------------------------------------------------------------------
 
@@ -48,18 +60,25 @@ class Network:
         self.now = -1
         self.serials = 0
         self.records = Records(transmissions=[0] * len(world.event_sensor))
+        self.watched, self.counted = Watched(), Counter[str]()
+        self.since: dict[tuple[int, int], int] = {}  # sessions going on
+        self.heads: dict[int, int] = {}
+        self.paid: dict[int, int] = {}
         self.sensors = [
-            Sensor(number, float(x), float(y), cell_at(self.grid, float(x), float(y)), round(battery_j * 1e12))
+            Sensor(number, float(x), float(y), round(battery_j * 1e12))
             for number, (x, y, battery_j) in enumerate(
                 zip(world.sensor_x, world.sensor_y, world.battery_j.tolist(), strict=True)
             )
         ]
+        if world.ranges is not None:
+            for sensor in self.sensors:
+                sensor.range_m = float(world.ranges.sensors_m[sensor.number])
         for sensor in self.sensors:
-            sensor.neighbors = [other for other in self.in_touch(sensor.cell) if other is not sensor]
-        self.communities = find_communities(self.sensors)
+            sensor.neighbors = [other for other in self.in_touch(sensor) if other is not sensor]
+        self.communities = self.communities_of(self.sensors)
         self.subscribers = [
-            Subscriber(number, track, list(map(float, world.low[number])), list(map(float, world.high[number])))
-            for number, track in enumerate(tracks_of(world))
+            Subscriber(number, track, list(map(float, world.low[number])), list(map(float, world.high[number])), legs)
+            for number, (track, legs) in enumerate(zip(tracks_of(world), legs_of(world), strict=True))
         ]
 
     # What a protocol adds: what it does in a slot after expiry and birth.
@@ -75,8 +94,10 @@ class Network:
             self.bear()
             self.act()
             self.bury()
+            self.watch()
             if until_death and any(sensor.died >= 0 for sensor in self.sensors):
                 break
+        self.watch_the_end()
         for sensor in self.sensors:
             self.records.died.append(sensor.died)
             self.records.sent.append(sensor.sent)
@@ -85,6 +106,43 @@ class Network:
             self.records.control_pj.append(sensor.control_pj)
             self.records.left_over.append(sensor.queue)
         return self.records
+
+    # What is seen of a slot when it is over.
+
+    def watch(self) -> None:
+        """Control messages, sessions and heads of this slot, and each minute what control messages took."""
+        seen = self.watched
+        for kind, count in self.records.control_messages.items():
+            if count > self.counted[kind]:
+                seen.control.append((self.now, kind, count - self.counted[kind]))
+                self.counted[kind] = count
+        now_with = {
+            (session.subscriber.number, group.sensors[0].number)
+            for group in self.communities
+            for session in group.sessions
+        }
+        for pair in set(self.since) - now_with:
+            seen.sessions.append((*pair, self.since.pop(pair), self.now))
+        for pair in now_with - set(self.since):
+            self.since[pair] = self.now
+        for group in self.communities:
+            first = group.sensors[0].number
+            if group.head and self.heads.get(first) != group.head.number:
+                self.heads[first] = group.head.number
+                seen.heads.append((self.now, first, group.head.number))
+        if self.now % 60 == 59:
+            self.watch_energy()
+
+    def watch_energy(self) -> None:
+        for sensor in self.sensors:
+            if more := sensor.control_pj - self.paid.get(sensor.number, 0):
+                self.watched.spent.append((self.now, sensor.number, more))
+                self.paid[sensor.number] = sensor.control_pj
+
+    def watch_the_end(self) -> None:
+        self.watched.sessions += [(*pair, start, self.now + 1) for pair, start in self.since.items()]
+        self.watch_energy()
+        self.records.watched = self.watched
 
     def left_pj(self, sensor: Sensor) -> int:
         """What is left of the sensor's battery."""
@@ -182,27 +240,61 @@ class Network:
         self.records.whose.append((whose, held, len(self.records.transfers)))
         self.records.drops_by_reason[reason] += 1
 
-    # Where everybody is.
+    # Who hears whom, and where everybody is.
 
-    def in_touch(self, cell: int) -> list[Sensor]:
-        """The living sensors whose cell touches this one, by number."""
-        return [sensor for sensor in self.sensors if sensor.died < 0 and touches(self.grid, sensor.cell, cell)]
+    def hear_each_other(self, sensor: Sensor, node: Sensor | Subscriber, at: Point | None = None) -> bool:
+        """Whether their cells touch, or each is within the other's range; `at`: the node is somewhere else."""
+        x, y = (at.x, at.y) if at else place_of(node)
+        ranges = self.world.ranges
+        if ranges is None:
+            return touches(self.grid, cell_at(self.grid, sensor.x, sensor.y), cell_at(self.grid, x, y))
+        least_m = min(sensor.range_m, node.range_m if isinstance(node, Sensor) else ranges.subscribers_m)
+        return (sensor.x - x) * (sensor.x - x) + (sensor.y - y) * (sensor.y - y) <= least_m * least_m
+
+    def is_near(self, sensor: Sensor, subscriber: Subscriber) -> bool:
+        """Whether the sensor lives, and they hear each other, or are in one cell if `reach` says so."""
+        if sensor.died >= 0:
+            return False
+        if self.settings.reach == "same-cell":
+            return cell_at(self.grid, *place_of(sensor)) == cell_at(self.grid, *place_of(subscriber))
+        return self.hear_each_other(sensor, subscriber)
+
+    def in_touch(self, node: Sensor | Subscriber) -> list[Sensor]:
+        """The living sensors that hear this node, by number."""
+        return [sensor for sensor in self.sensors if sensor.died < 0 and self.hear_each_other(sensor, node)]
+
+    def place(self, subscriber: Subscriber) -> frozenset[int]:
+        """What changes when a subscriber comes to another place: its cell, or the sensors in range, dead or alive."""
+        if self.world.ranges is None:
+            return frozenset([cell_at(self.grid, *place_of(subscriber))])
+        return frozenset(sensor.number for sensor in self.sensors if self.hear_each_other(sensor, subscriber))
+
+    def communities_of(self, sensors: list[Sensor]) -> list[Community]:
+        """The communities that sensors form, and their sizes."""
+        found = find_communities(sensors)
+        for community in found:
+            by_cell = self.world.ranges is None
+            places = {cell_at(self.grid, *place_of(s)) if by_cell else s.number for s in community.sensors}
+            community.size = len(places)
+        return found
 
     def community_of(self, sensor: Sensor) -> Community:
         return next(community for community in self.communities if sensor in community.sensors)
 
-    def move(self, subscriber: Subscriber) -> tuple[bool, bool]:
-        """Take the subscriber to its visit of this slot: whether that is a new one, and in another cell."""
-        before, was_audible = subscriber.visit, subscriber.audible
-        subscriber.visit = visit_at(self.grid, subscriber.track, self.now)
+    def move(self, subscriber: Subscriber) -> News | None:
+        """Take the subscriber to its visit of this slot: what is new in it, if anything."""
+        before, was_audible = subscriber.place, subscriber.audible
+        last_leg = subscriber.leg if subscriber.visit else None
+        subscriber.visit = visit_at(subscriber.track, self.now)
         subscriber.received_in_slot = 0
-        here = subscriber.visit
-        is_elsewhere = before is None or before.cell != here.cell
-        is_new = is_elsewhere or before is None or before.segment != here.segment
-        subscriber.audible = here.is_leg or not self.settings.silent_while_pausing
-        if is_new and subscriber.audible and (is_elsewhere or not was_audible):
+        subscriber.place = here = self.place(subscriber)
+        came, went = bool(here - before), bool(before - here)
+        if not (came or went or last_leg != subscriber.leg):
+            return None
+        subscriber.audible = subscriber.here.is_leg or not self.settings.silent_while_pausing
+        if subscriber.audible and (came or not was_audible) and here:
             self.say_hello(subscriber)
-        return is_new, is_elsewhere
+        return News(came, went)
 
     # Messages and what they cost.
 
@@ -271,15 +363,15 @@ class Network:
         """Hello by the subscriber, a reply by every sensor in touch (CED 4.1 a)."""
         hello, reply = self.scenario.control.hello_bits, self.scenario.control.reply_bits
         self.count_control("hello", hello)
-        for sensor in self.in_touch(subscriber.here.cell):
+        for sensor in self.in_touch(subscriber):
             self.pay_control(sensor, receive_pj(self.radio, hello))
             self.count_control("reply", reply)
-            self.pay_control(sensor, transmit_pj(self.radio, reply, self.longest_touch_m()))
+            self.pay_control(sensor, transmit_pj(self.radio, reply, self.broadcast_m(sensor)))
 
     def broadcast(self, sensor: Sensor, kind: str, bits: int) -> None:
         """One control message by a sensor to all that it touches."""
         self.count_control(kind, bits)
-        self.pay_control(sensor, transmit_pj(self.radio, bits, self.longest_touch_m()))
+        self.pay_control(sensor, transmit_pj(self.radio, bits, self.broadcast_m(sensor)))
         for neighbor in sensor.neighbors:
             self.pay_control(neighbor, receive_pj(self.radio, bits))
 
@@ -287,17 +379,24 @@ class Network:
         self.records.control_messages[kind] += 1
         self.records.control_bits[kind] += bits
 
-    def longest_touch_m(self) -> float:
-        """The longest distance at which two nodes touch: two cell diagonals."""
+    def broadcast_m(self, sensor: Sensor) -> float:
+        """How far a control message is sent: the sensor's range, or the longest distance that touches."""
+        if self.world.ranges is not None:
+            return sensor.range_m
         width, height = self.grid.width_m / self.grid.columns, self.grid.height_m / self.grid.rows
         return 2 * math.sqrt(width * width + height * height)
 
 
 def distance(a: Sensor | Subscriber, b: Sensor | Subscriber) -> float:
     """Metres between two nodes, now."""
-    a_at = a if isinstance(a, Sensor) else a.here
-    b_at = b if isinstance(b, Sensor) else b.here
-    return math.sqrt((a_at.x - b_at.x) * (a_at.x - b_at.x) + (a_at.y - b_at.y) * (a_at.y - b_at.y))
+    (ax, ay), (bx, by) = place_of(a), place_of(b)
+    return math.sqrt((ax - bx) * (ax - bx) + (ay - by) * (ay - by))
+
+
+def place_of(node: Sensor | Subscriber) -> tuple[float, float]:
+    """Where a node is now."""
+    at = node if isinstance(node, Sensor) else node.here
+    return at.x, at.y
 
 
 def tracks_of(world: World) -> Iterator[list[Point]]:
@@ -306,3 +405,9 @@ def tracks_of(world: World) -> Iterator[list[Point]]:
     for number in range(len(tracks.start) - 1):
         points = range(int(tracks.start[number]), int(tracks.start[number + 1]))
         yield [Point(float(tracks.time_s[i]), float(tracks.x_m[i]), float(tracks.y_m[i])) for i in points]
+
+
+def legs_of(world: World) -> Iterator[list[int]]:
+    """The leg of each segment of each subscriber, as its number within the track."""
+    for begin, end in pairwise(world.tracks.start.tolist()):
+        yield [leg - begin for leg in world.legs[begin:end].tolist()]

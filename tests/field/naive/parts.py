@@ -65,6 +65,20 @@ class Records:
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
     died: list[int] = field(default_factory=list)
+    watched: "Watched | None" = None  # not by protocols of the user's own
+
+
+@dataclass
+class Watched:
+    """What was seen at the end of every slot: control messages, sessions, heads, and by the minute what control took.
+
+    A community is known by its lowest sensor.
+    """
+
+    control: list[tuple[int, str, int]] = field(default_factory=list)  # slot, kind, how many
+    sessions: list[tuple[int, int, int, int]] = field(default_factory=list)  # subscriber, community, from, to
+    heads: list[tuple[int, int, int]] = field(default_factory=list)  # slot, community, head
+    spent: list[tuple[int, int, int]] = field(default_factory=list)  # slot, sensor, picojoules
 
 
 # --- "Copies and queues" ------------------------------------------------------------------------------------
@@ -105,25 +119,24 @@ class Point(NamedTuple):
 class Visit(NamedTuple):
     """Where a subscriber is in a slot."""
 
-    cell: int
     segment: int
     is_leg: bool
     x: float
     y: float
 
 
-def visit_at(grid: Grid, track: list[Point], t: int) -> Visit:
+def visit_at(track: list[Point], t: int) -> Visit:
     """The visit at slot t: the last segment of the track that has begun, and the place on its line."""
     segment = max(i for i, point in enumerate(track) if point.time_s <= t)
     here = track[segment]
     if segment == len(track) - 1:
-        return Visit(cell_at(grid, here.x, here.y), segment, False, here.x, here.y)
+        return Visit(segment, False, here.x, here.y)
     there = track[segment + 1]
     part = (t - here.time_s) / (there.time_s - here.time_s)
     x = between(here.x + (there.x - here.x) * part, here.x, there.x)
     y = between(here.y + (there.y - here.y) * part, here.y, there.y)
     is_leg = (here.x, here.y) != (there.x, there.y)
-    return Visit(cell_at(grid, x, y), segment, is_leg, x, y)
+    return Visit(segment, is_leg, x, y)
 
 
 def between(value: float, a: float, b: float) -> float:
@@ -152,8 +165,8 @@ class Sensor:
     number: int
     x: float
     y: float
-    cell: int
     battery_pj: int
+    range_m: float = math.inf
     queue: list[Copy] = field(default_factory=list)
     neighbors: list["Sensor"] = field(default_factory=list)
     forwards: int = 0
@@ -173,7 +186,9 @@ class Subscriber:
     track: list[Point]
     low: list[float]
     high: list[float]
+    legs: list[int] = field(default_factory=list)  # of each segment
     visit: Visit | None = None
+    place: frozenset[int] = frozenset()
     audible: bool = False
     received_in_slot: int = 0
     known: set[int] = field(default_factory=set)
@@ -183,6 +198,11 @@ class Subscriber:
     def here(self) -> Visit:
         assert self.visit is not None
         return self.visit
+
+    @property
+    def leg(self) -> int:
+        """The first point of the leg that it is on."""
+        return self.legs[self.here.segment]
 
 
 @dataclass(eq=False)
@@ -200,14 +220,10 @@ class Community:
 
     number: int
     sensors: list[Sensor]
+    size: int = 0  # the number of distinct cells it occupies (CET 3.2.2 (1)); in metres, of sensors
     sessions: list[Session] = field(default_factory=list)
     head: Sensor | None = None
     placed: int = 0
-
-    @property
-    def size(self) -> int:
-        """The number of distinct cells it occupies (CET 3.2.2 (1))."""
-        return len({sensor.cell for sensor in self.sensors})
 
     @property
     def is_loner(self) -> bool:

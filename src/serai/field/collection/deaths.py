@@ -7,12 +7,13 @@ parts, the first keeps the community's record; the links of a session are divide
 
 from serai.core.jit import step
 from serai.field.collection.layers import renew_zone
-from serai.field.collection.sessions import find_reach, line_up_senders, strand
+from serai.field.collection.sessions import line_up_senders, strand
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.batteries import forget_exhausted, mark_dead
 from serai.field.engine.control import charge_floods
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
+from serai.field.engine.reach import find_listeners, find_reach
 from serai.field.engine.sessions import close_session, is_going_on, link_at, open_session, session_of_bit, take_first
 from serai.field.engine.state import BITS, DEAD, EXPIRED_COPY, NONE, STORED, Field
 
@@ -111,7 +112,7 @@ def regroup(field: Field, rules: CollectionRules, whole: int) -> None:
         number_members(field, part)
     for nth in range(group.meets):
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
-            go_on(field, nth, whole, first_new)
+            go_on(field, rules, nth, whole, first_new)
     for nth in range(group.meets):  # when it is known who is still there
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
             end_elsewhere(field, rules, nth, whole, first_new)
@@ -197,31 +198,31 @@ def divide_links(field: Field, whole: int, before: int, living: int) -> None:
 
 @step
 def number_members(field: Field, community: int) -> None:
-    """The community's sensors know their places, its cells are counted, and it has no head yet."""
+    """The community's sensors know their places, its size is counted, and it has no head yet."""
     group = field.communities[community]
-    group.cells, group.place, group.head, group.tree = 0, 0, NONE, NONE
+    group.places, group.place, group.head, group.tree = 0, 0, NONE, NONE
     field.tally[0].stamp += 1
     for member in range(group.sensors):
         here = field.sensors[field.members[group.start + member]]
         here.member = member
         if field.stamps[here.cell] != field.tally[0].stamp:
             field.stamps[here.cell] = field.tally[0].stamp
-            group.cells += 1
+            group.places += 1
     for i in range(group.start, group.start + group.sensors):
         for n in range(field.sensors[field.members[i]].first_edge, field.sensors[field.members[i]].end_edge):
             field.neighbor_member[n] = field.sensors[field.neighbors[n]].member
 
 
 @step
-def go_on(field: Field, nth: int, whole: int, first_new: int) -> None:
+def go_on(field: Field, rules: CollectionRules, nth: int, whole: int, first_new: int) -> None:
     """A session of the whole goes on with the parts in reach of its subscriber; their layers are drawn up anew."""
     subscriber = field.sessions[field.communities[whole].sessions + nth].subscriber
-    in_reach = find_reach(field, field.subscribers[subscriber].cell)
+    in_reach = find_reach(field, find_listeners(field, subscriber))
     for i in range(in_reach):
         if field.near[i] == whole or field.near[i] >= first_new:
             session = field.communities[field.near[i]].sessions + nth
             open_session(field, session)
-            renew_zone(field, session)
+            renew_zone(field, rules, session)
             line_up_senders(field, session)
 
 

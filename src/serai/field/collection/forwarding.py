@@ -14,6 +14,7 @@ from serai.field.engine.ledger import (
     to_subscriber_pj,
 )
 from serai.field.engine.queues import count_of, discard, goes_first, insert_stored, new_copy, rank_of, remove_stored
+from serai.field.engine.reach import in_touch
 from serai.field.engine.sessions import (
     address,
     clear_all_pending,
@@ -25,7 +26,7 @@ from serai.field.engine.sessions import (
     set_relayed,
     take_first,
 )
-from serai.field.engine.state import EXPIRED_COPY, NONE, RELAY, RELAYED, SOURCE, SPENT, Field, in_touch
+from serai.field.engine.state import EXPIRED_COPY, NONE, RELAY, RELAYED, SOURCE, SPENT, Field
 from serai.field.engine.turns import line_up
 
 

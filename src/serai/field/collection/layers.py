@@ -3,45 +3,16 @@
 from serai.core.jit import step
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.control import flood
-from serai.field.engine.ledger import locate
+from serai.field.engine.reach import draw_zone, in_zone, note_zone
 from serai.field.engine.state import NONE, ROUTE, Field
-from serai.field.visits import path_cells
 
 
 @step
-def renew_zone(field: Field, session: int) -> None:
+def renew_zone(field: Field, rules: CollectionRules, session: int) -> None:
     """Z is worked out anew from here; the layers follow when somebody has something to send."""
-    note_place(field, session)
+    note_zone(field, session, rules.zone_in_range)
     field.sessions[session].stale = True
     flood(field, field.sessions[session].community, ROUTE)
-
-
-@step
-def note_place(field: Field, session: int) -> None:
-    """Z is that of where the subscriber is now."""
-    at = field.sessions[session]
-    locate(field, at.subscriber)
-    who = field.subscribers[at.subscriber]
-    at.zone_x, at.zone_y, at.zone_segment, at.zone_cell = who.x, who.y, who.segment, who.cell
-
-
-@step
-def mark_zone(field: Field, rules: CollectionRules, session: int) -> int:
-    """Stamp the cells from which a sensor can hear the subscriber on its way; return the stamp."""
-    at, tracks, grid = field.sessions[session], field.tracks, field.limits.grid
-    field.tally[0].stamp += 1  # a new stamp each time: no need to wipe out the old zone
-    stamp = field.tally[0].stamp
-    if rules.zone_in_range:
-        field.path[0], count = at.zone_cell, 1
-    else:
-        end = min(at.zone_segment + 1, tracks.start[at.subscriber + 1] - 1)
-        count = path_cells(at.zone_x, at.zone_y, tracks.x_m[end], tracks.y_m[end], grid, field.path)
-    for i in range(count):
-        column, row = field.path[i] % grid.columns, field.path[i] // grid.columns
-        for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
-            for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
-                field.stamps[near_row * grid.columns + near_column] = stamp
-    return int(stamp)
 
 
 @step
@@ -49,14 +20,14 @@ def build_layers(field: Field, rules: CollectionRules, session: int) -> None:
     """The routing graph (Fig. 2): Z is layer 0, its neighbours layer 1, and so on through the community."""
     at = field.sessions[session]
     at.stale = False
-    stamp = mark_zone(field, rules, session)
+    stamp = draw_zone(field, session, rules.zone_in_range)
     if not rules.zone_pruned and layers_fit(field, session, stamp):  # a set Z alone says nothing of pruned layers
         return
     group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
         sensor, link = field.members[group.start + member], field.links[at.links + member]
         link.relays = 0
-        if field.stamps[field.sensors[sensor].cell] == stamp:
+        if in_zone(field, session, member, stamp):
             link.layer = 0
             field.frontier[reached] = sensor
             reached += 1
@@ -84,14 +55,14 @@ def prune_layers(field: Field, rules: CollectionRules, session: int) -> None:
     """CET 3.2.1: sensors of layer 0 that the subscriber has left lose their place, and so do routes only to them."""
     if field.sessions[session].stale:
         build_layers(field, rules, session)  # those of the place noted last
-    note_place(field, session)
-    at, stamp = field.sessions[session], mark_zone(field, rules, session)
+    note_zone(field, session, rules.zone_in_range)
+    at, stamp = field.sessions[session], draw_zone(field, session, rules.zone_in_range)
     flood(field, at.community, ROUTE)
     group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
         sensor, link = field.members[group.start + member], field.links[at.links + member]
         link.relays = 0
-        if link.layer == 0 and field.stamps[field.sensors[sensor].cell] == stamp:
+        if link.layer == 0 and in_zone(field, session, member, stamp):
             field.frontier[reached] = sensor
             reached += 1
         elif link.layer == 0:
@@ -120,7 +91,6 @@ def layers_fit(field: Field, session: int, stamp: int) -> bool:
     at = field.sessions[session]
     group = field.communities[at.community]
     for member in range(group.sensors):
-        in_zone = field.stamps[field.sensors[field.members[group.start + member]].cell] == stamp
-        if in_zone != (field.links[at.links + member].layer == 0):
+        if in_zone(field, session, member, stamp) != (field.links[at.links + member].layer == 0):
             return False
     return True

@@ -7,6 +7,7 @@ from serai.field.collection.settings import CollectionRules
 from serai.field.engine.control import flood
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
+from serai.field.engine.reach import find_reach, is_near
 from serai.field.engine.sessions import (
     address,
     close_session,
@@ -29,8 +30,7 @@ def meet(field: Field, rules: CollectionRules) -> None:
     """The next visit of the slot: sessions end, begin, and hear of a changed path."""
     visit = field.visits[field.tally[0].visited]
     field.tally[0].visited += 1
-    moved = begin_visit(field, visit, rules.silent_while_pausing)
-    in_reach = find_reach(field, visit.cell)
+    in_reach = find_reach(field, begin_visit(field, visit, rules.silent_while_pausing))
     leave(field, rules, visit.subscriber, in_reach)
     if not field.subscribers[visit.subscriber].audible:
         return
@@ -39,43 +39,16 @@ def meet(field: Field, rules: CollectionRules) -> None:
         # A visit may change the cell, the leg or both, and only some of it concerns a session that goes on.
         if not is_going_on(field, session):
             begin_session(field, rules, session)
-            announce(field, session)
-        elif visit.moving and field.sessions[session].announced != visit.segment:
-            announce(field, session)
-        elif moved and rules.zone_moves:
-            renew_zone(field, session)
-        elif moved and rules.zone_pruned:
+            announce(field, rules, session)
+        elif visit.moving and field.sessions[session].announced != visit.leg:
+            announce(field, rules, session)
+        elif rules.zone_moves and (visit.went or (visit.came and rules.zone_in_range)):
+            renew_zone(field, rules, session)
+        elif rules.zone_pruned and visit.went:
             prune_layers(field, rules, session)
-        elif not moved:
+        elif not (visit.came or visit.went):
             continue
         line_up_senders(field, session)
-
-
-@step
-def find_reach(field: Field, cell: int) -> int:
-    """How many communities have a living sensor in touch with the cell; `near` lists them."""
-    grid, found = field.limits.grid, 0
-    row, column = cell // grid.columns, cell % grid.columns
-    for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
-        for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
-            place = near_row * grid.columns + near_column
-            for i in range(field.cell_start[place], field.cell_start[place + 1]):
-                community = field.sensors[field.cell_sensors[i]].community
-                if community != NONE:  # all living sensors of a cell are in one community
-                    if not is_near(field, community, found):
-                        field.near[found] = community
-                        found += 1
-                    break
-    return found
-
-
-@step
-def is_near(field: Field, community: int, count: int) -> bool:
-    """Whether the community is among the first so many that are near."""
-    for i in range(count):
-        if field.near[i] == community:
-            return True
-    return False
 
 
 @step
@@ -165,12 +138,12 @@ def settle_stranded(field: Field, rules: CollectionRules, c: int, successor: int
 
 
 @step
-def announce(field: Field, session: int) -> None:
+def announce(field: Field, rules: CollectionRules, session: int) -> None:
     """PATH: the subscriber tells the community its path (4.1 b, c), and Z is drawn up from it."""
     at = field.sessions[session]
-    at.announced = field.subscribers[at.subscriber].segment
+    at.announced = field.subscribers[at.subscriber].leg
     flood(field, at.community, PATH)
-    renew_zone(field, session)
+    renew_zone(field, rules, session)
 
 
 @step

@@ -7,25 +7,17 @@ community changes and at the end.
 
 from serai.core.energy import receive_pj, transmit_pj
 from serai.core.jit import step
-from serai.field.engine.batteries import charge, is_dead
+from serai.field.engine.batteries import charge
 from serai.field.engine.state import ELECTION, FLOODS, HELLO, PATH, REPLY, Field
 
 
 @step
-def say_hello(field: Field, cell: int) -> None:
-    """A Hello is said in a cell: every sensor in touch hears it, and replies (CED 4.1 a)."""
-    limits, grid = field.limits, field.limits.grid
-    reply = transmit_pj(limits.radio, limits.reply_bits, limits.broadcast_m)
-    cost = receive_pj(limits.radio, limits.hello_bits) + reply
+def say_hello(field: Field, heard: int) -> None:
+    """A Hello: the listeners, so many of them, hear it and reply (CED 4.1 a)."""
     field.messages[HELLO] += 1
-    row, column = cell // grid.columns, cell % grid.columns
-    for near_row in range(max(row - 1, 0), min(row + 2, grid.rows)):
-        for near_column in range(max(column - 1, 0), min(column + 2, grid.columns)):
-            near = near_row * grid.columns + near_column
-            for i in range(field.cell_start[near], field.cell_start[near + 1]):
-                if not is_dead(field, field.cell_sensors[i]):
-                    field.messages[REPLY] += 1
-                    charge(field, field.cell_sensors[i], cost)
+    field.messages[REPLY] += heard
+    for i in range(heard):
+        charge(field, field.listeners[i], field.hello_pj[field.listeners[i]])
 
 
 @step
@@ -49,20 +41,9 @@ def charge_floods(field: Field, community: int) -> None:
             continue
         field.floods[community, kind] = 0
         bits = limits.path_bits if kind == PATH else limits.election_bits if kind == ELECTION else limits.route_bits
-        speak, hear = transmit_pj(limits.radio, bits, limits.broadcast_m), receive_pj(limits.radio, bits)
+        hear = receive_pj(limits.radio, bits)
         for i in range(group.start, group.start + group.sensors):
             sensor = field.members[i]
+            speak = transmit_pj(limits.radio, bits, field.broadcast_m[sensor])
             neighbors = int(field.sensors[sensor].end_edge - field.sensors[sensor].first_edge)
             charge(field, sensor, times * (speak + neighbors * hear))
-
-
-@step
-def is_over(field: Field) -> bool:
-    """Whether the run ends with this slot: the last, or that of the first death; if so, all floods are paid for."""
-    last = field.clock[0].slot == field.limits.slots - 1
-    over = last or (field.limits.until_death and field.tally[0].died >= 0)
-    if over:
-        field.tally[0].over = True
-        for community in range(field.tally[0].communities):
-            charge_floods(field, community)
-    return bool(over)

@@ -7,8 +7,8 @@ from serai.core.energy import distance, transmit_pj
 from serai.core.jit import rule, step
 from serai.core.order import mix
 from serai.field.engine.batteries import pay
+from serai.field.engine.reach import locate
 from serai.field.engine.state import DEAD, FULL, NONE, RELAY, Field
-from serai.world.mobility import position_at
 
 FEW = 16  # places in two cache lines
 
@@ -84,16 +84,6 @@ def accept(field: Field, receiver: int, queued: bool) -> int:
         return DEAD
     here.received += 1
     return NONE
-
-
-@step
-def locate(field: Field, subscriber: int) -> None:
-    """Work out where the subscriber is in this slot, once a slot."""
-    who, t = field.subscribers[subscriber], field.clock[0].slot
-    if who.located == t:  # one division a slot, not one for each event it is sent
-        return
-    who.x, who.y = position_at(field.tracks, subscriber, who.segment, t)
-    who.located = t
 
 
 @step

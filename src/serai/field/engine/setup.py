@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.energy import distance, transmit_pj
 from serai.core.jit import kernel
 from serai.core.progress import measured_by
 from serai.field.engine.ledger import first_place
+from serai.field.engine.place import lay_out_place, most_communities, starts, who_will_meet
 from serai.field.engine.state import (
     BITS,
     CLOCK,
@@ -21,9 +21,8 @@ from serai.field.engine.state import (
     LINK,
     MESSAGES,
     NONE,
-    REACHABLE,
+    PASS,
     RECEPTION,
-    SENSOR,
     SESSION,
     SUBSCRIBER,
     TALLY,
@@ -35,9 +34,10 @@ from serai.field.engine.state import (
     Records,
     records,
 )
+from serai.field.engine.watch import blank_watch, with_room
+from serai.field.passes import Passes
 from serai.field.visits import Visits
 from serai.field.world import World
-from serai.world.grid import Grid
 
 
 def lay_out(
@@ -51,11 +51,7 @@ def lay_out(
     sensors, subscribers = len(world.sensor_x), len(world.low)
     place, groups = lay_out_place(world, limits), community_records(world)
     visits = visit_records(world.visits)
-    pairs = np.empty(0, np.int64)
-    if copies:
-        cells = place["cell_start"], place["cell_sensors"]
-        near = communities_in_reach(*cells, world.communities.of_sensor, world.grid.columns, world.grid.rows)
-        pairs = who_will_meet(visits, *near, len(groups), subscribers, silent_while_pausing)
+    pairs = who_will_meet(world, visits, place, silent_while_pausing) if copies else np.empty(0, np.int64)
     sessions, links = session_records(pairs, groups, subscribers)
     words = int(groups.words.max(initial=1))
     pool = first_guess(2 * sensors + len(world.event_sensor) // 8, limits.most_sent) if copies else 0
@@ -65,21 +61,26 @@ def lay_out(
             clock=records(1, CLOCK),
             communities=groups,
             visits=visits,
+            passes=pass_records(world.passes),
+            pass_start=world.passes.start,
             tracks=world.tracks,
+            legs=world.legs,
             event_sensor=world.event_sensor,
             event_time=world.event_time_s,
             event_slot=np.ceil(world.event_time_s).astype(np.int32),
             event_values=world.event_values,
             low=world.low,
             high=world.high,
-            subscribers=records(subscribers, SUBSCRIBER, cell=NONE, located=NONE, received_in=NONE, bag=NONE),
+            subscribers=subscriber_records(world),
             sessions=sessions,
             meets_start=starts(sessions.subscriber, subscribers),
             meets=np.argsort(sessions.subscriber, kind="stable").astype(np.int32),
-            now_with=np.full((subscribers, REACHABLE), NONE, np.int32),
+            now_with=np.full((subscribers, most_communities(world)), NONE, np.int32),
+            in_range=np.full((subscribers, world.passes.most), NONE, np.int32),
             in_session=np.zeros((len(groups), words), np.int64),
             met=np.zeros((len(groups), words), np.int64),
             links=links,
+            zones=np.zeros(0 if world.ranges is None else len(links), np.int64),
             has_pending=np.zeros((sensors, words), np.int64),
             carrying=np.zeros((sensors, words), np.int64),
             copies=records(pool, COPY),
@@ -94,31 +95,10 @@ def lay_out(
             **place,
             spare_links=records(int(groups.sensors.max(initial=0)), LINK),
             floods=np.zeros((len(groups), FLOODS), np.int64),
+            watch=blank_watch(sensors, subscribers, most_communities(world), limits.full_log),
             **lay_out_ledger(world, limits, last_receptions),
         )
     )
-
-
-def lay_out_place(world: World, limits: Limits) -> dict[str, Any]:
-    """What stands still: the fields of a state that only the sensors and the grid decide."""
-    grid, communities = world.grid, world.communities
-    sensors, cells = len(world.sensor_x), grid.columns * grid.rows
-    cell_start, cell_sensors = sensors_by_cell(world.sensor_cell, cells)
-    placed = sensor_records(world)
-    return {
-        "sensors": placed,
-        "neighbors": communities.neighbors.copy(),  # they lose the dead
-        "neighbor_member": placed.member[communities.neighbors],
-        "hop_pj": hop_costs(world.sensor_x, world.sensor_y, communities.neighbor_start, communities.neighbors, limits),
-        "members": communities.members.copy(),  # they are put in another order when communities part
-        "cell_start": cell_start,
-        "cell_sensors": cell_sensors,
-        "tree_order": np.zeros(sensors, np.int32),
-        "stamps": np.zeros(cells, np.int64),
-        "path": np.zeros(grid.columns + grid.rows, np.int32),
-        "near": np.zeros(REACHABLE, np.int32),
-        "frontier": np.zeros(sensors, np.int32),
-    }
 
 
 def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[str, Any]:
@@ -133,6 +113,7 @@ def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[
         "transmissions": np.zeros(events, np.int64),
         "drops": np.zeros(len(DROPS), np.int64),
         "messages": np.zeros(len(MESSAGES), np.int64),
+        "message_bits": np.zeros(0, np.int64),
         "transfer_log": records(rows if limits.full_log else 0, TRANSFER),
         "drop_log": records(rows if limits.full_log else 0, DROP),
     }
@@ -148,25 +129,11 @@ def table_size(rows: int) -> int:
     return 1 << (rows + rows // 2).bit_length()
 
 
-def sensor_records(world: World) -> Records:
-    """The sensors, nothing in their queues."""
-    made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE, died=NONE)
-    made.left_pj = np.rint(world.battery_j * 1e12).astype(np.int64)
-    made.x, made.y = world.sensor_x, world.sensor_y
-    made.cell = world.sensor_cell
-    made.column, made.row = world.sensor_cell % world.grid.columns, world.sensor_cell // world.grid.columns
-    made.community = world.communities.of_sensor
-    made.first_edge, made.end_edge = world.communities.neighbor_start[:-1], world.communities.neighbor_start[1:]
-    start = world.communities.member_start
-    made.member[world.communities.members] = np.arange(len(made)) - np.repeat(start[:-1], np.diff(start))
-    return made
-
-
 def community_records(world: World) -> Records:
     """The communities, without heads."""
     start = world.communities.member_start
     made = records(len(start) - 1, COMMUNITY, tree=NONE, head=NONE)
-    made.start, made.sensors, made.cells = start[:-1], np.diff(start), world.communities.cells
+    made.start, made.sensors, made.places = start[:-1], np.diff(start), world.communities.size
     made.origin = np.arange(len(made))
     return made
 
@@ -175,7 +142,22 @@ def visit_records(visits: Visits) -> Records:
     """The visits, one record each."""
     made = records(len(visits.slot), VISIT)
     made.slot, made.subscriber, made.cell = visits.slot, visits.subscriber, visits.cell
-    made.segment, made.moving = visits.segment, visits.moving
+    made.segment, made.leg, made.moving = visits.segment, visits.leg, visits.moving
+    made.came, made.went = visits.came, visits.went
+    return made
+
+
+def pass_records(passes: Passes) -> Records:
+    """The passes, one record each."""
+    made = records(len(passes.sensor), PASS)
+    made.sensor, made.first, made.last = passes.sensor, passes.first, passes.last
+    return made
+
+
+def subscriber_records(world: World) -> Records:
+    """The subscribers, before their first visit."""
+    made = records(len(world.low), SUBSCRIBER, cell=NONE, located=NONE, received_in=NONE, bag=NONE)
+    made.next_pass = world.passes.start[:-1]
     return made
 
 
@@ -191,116 +173,6 @@ def session_records(pairs: NDArray[np.int64], groups: Records, subscribers: int)
     sizes = groups.sensors[made.community]
     made.links = np.cumsum(sizes) - sizes
     return made, records(int(sizes.sum()), LINK, relayed=NONE, layer=NONE, pending=UNCOUNTED)
-
-
-def starts(groups: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """Where each group begins when members are sorted by group."""
-    start = np.zeros(count + 1, np.int32)
-    np.cumsum(np.bincount(groups, minlength=count), out=start[1:])
-    return start
-
-
-def sensors_by_cell(cells: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The sensors in each cell: starts, and sensors by cell and number."""
-    return starts(cells, count), np.argsort(cells, kind="stable").astype(np.int32)
-
-
-def sensors_in_touch(cells: NDArray[np.int32], grid: Grid) -> NDArray[np.int64]:
-    """How many sensors touch each cell."""
-    crowd = np.bincount(cells, minlength=grid.rows * grid.columns).reshape(grid.rows, grid.columns)
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(crowd, 1), (3, 3))
-    counts: NDArray[np.int64] = around.sum(axis=(2, 3)).ravel()
-    return counts
-
-
-@kernel
-def communities_in_reach(
-    cell_start: NDArray[np.int32],
-    cell_sensors: NDArray[np.int32],
-    of_sensor: NDArray[np.int32],
-    columns: int,
-    rows: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The communities in touch with each cell, by number."""
-    start = np.zeros(columns * rows + 1, np.int32)
-    reach = np.empty(columns * rows * REACHABLE, np.int32)
-    total = 0
-    for cell in range(columns * rows):
-        row, column = cell // columns, cell % columns
-        for near_row in range(max(row - 1, 0), min(row + 2, rows)):
-            for near_column in range(max(column - 1, 0), min(column + 2, columns)):
-                near = near_row * columns + near_column
-                if cell_start[near] == cell_start[near + 1]:
-                    continue
-                community = of_sensor[cell_sensors[cell_start[near]]]  # all sensors of a cell are in one
-                i = total
-                while i > start[cell] and reach[i - 1] > community:
-                    i -= 1
-                if i > start[cell] and reach[i - 1] == community:
-                    continue
-                for n in range(total, i, -1):
-                    reach[n] = reach[n - 1]
-                reach[i] = community
-                total += 1
-        start[cell + 1] = total
-    return start, reach[:total].copy()
-
-
-def who_will_meet(
-    visits: Records,
-    reach_start: NDArray[np.int32],
-    reach: NDArray[np.int32],
-    communities: int,
-    subscribers: int,
-    silent_while_pausing: bool,
-) -> NDArray[np.int64]:
-    """The pairs (community * subscribers + subscriber) that will ever meet, sorted: who walks where is known."""
-    # Sorted by subscriber, so that one mark per community tells whether the pair is known.
-    audible = visits.moving.astype(bool) | (not silent_while_pausing)
-    heard = visits[audible]
-    order = np.argsort(heard.subscriber, kind="stable")
-    return np.sort(
-        pairs_that_meet(heard.subscriber[order], heard.cell[order], reach_start, reach, communities, subscribers)
-    )
-
-
-@kernel
-def pairs_that_meet(
-    subscriber: NDArray[np.int32],
-    cell: NDArray[np.int32],
-    reach_start: NDArray[np.int32],
-    reach: NDArray[np.int32],
-    communities: int,
-    subscribers: int,
-) -> NDArray[np.int64]:
-    """The pairs that meet, each once; the visits are sorted by subscriber."""
-    last_met = np.full(communities, NONE, np.int64)
-    pairs = np.empty(len(cell) * REACHABLE, np.int64)
-    count = 0
-    for i in range(len(cell)):
-        for n in range(reach_start[cell[i]], reach_start[cell[i] + 1]):
-            if last_met[reach[n]] != subscriber[i]:
-                last_met[reach[n]] = subscriber[i]
-                pairs[count] = np.int64(reach[n]) * subscribers + subscriber[i]
-                count += 1
-    return pairs[:count].copy()
-
-
-@kernel
-def hop_costs(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    neighbor_start: NDArray[np.int32],
-    neighbors: NDArray[np.int32],
-    limits: Limits,
-) -> NDArray[np.int64]:
-    """What sending one event to each neighbour costs, in picojoules."""
-    costs = np.empty(len(neighbors), np.int64)
-    for sensor in range(len(x)):
-        for n in range(neighbor_start[sensor], neighbor_start[sensor + 1]):
-            other = neighbors[n]
-            costs[n] = transmit_pj(limits.radio, limits.bits, distance(x[sensor], y[sensor], x[other], y[other]))
-    return costs
 
 
 def drive(field: Field, advance: Callable[[Field, int], int]) -> Field:
@@ -351,6 +223,7 @@ def grow(field: Field) -> Field:
         transfers = int(tally.transfers) + limits.most_sent + limits.most_received * (2 + int(tally.longest))
         drops = int(tally.drops) + len(field.copies) + slot_rows + limits.most_born
         field = field._replace(transfer_log=grown(field.transfer_log, transfers), drop_log=grown(field.drop_log, drops))
+        field = field._replace(watch=with_room(field.watch, len(field.sensors), len(field.subscribers), grown))
     return field
 
 

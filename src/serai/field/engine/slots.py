@@ -1,9 +1,11 @@
-"""What begins every slot, whatever the protocol: visits, Hello, birth; and whether the pools have room for it."""
+"""What begins every slot and ends it, whatever the protocol: visits, Hello, birth; room in the pools; the end."""
 
 from serai.core.jit import step
 from serai.core.order import slot_key
-from serai.field.engine.control import say_hello
+from serai.field.engine.control import charge_floods, say_hello
+from serai.field.engine.reach import anybody_in_range, come_to, find_listeners
 from serai.field.engine.state import Field, Records
+from serai.field.engine.watch import is_short, look
 
 BEFORE_ALL = -1  # a place in line before every turn of the slot
 AFTER_ALL = (1 << 63) - 1  # and behind every turn
@@ -17,16 +19,17 @@ def set_clock(field: Field, slot: int) -> None:
 
 
 @step
-def begin_visit(field: Field, visit: Records, silent_while_pausing: bool) -> bool:
-    """The subscriber's new visit: Hello where one is said (CED 4.1 a); whether its cell changed."""
+def begin_visit(field: Field, visit: Records, silent_while_pausing: bool) -> int:
+    """The subscriber's new visit: Hello where one is said (CED 4.1 a); how many sensors listen (`listeners`)."""
     who = field.subscribers[visit.subscriber]
-    audible = bool(visit.moving) or not silent_while_pausing
-    moved = who.cell != visit.cell
-    if audible and (moved or not who.audible):
-        say_hello(field, visit.cell)
-    who.cell, who.segment, who.moving, who.audible = visit.cell, visit.segment, visit.moving, audible
-    who.column, who.row = visit.cell % field.limits.grid.columns, visit.cell // field.limits.grid.columns
-    return bool(moved)
+    was_audible = who.audible
+    who.segment, who.leg, who.moving = visit.segment, visit.leg, visit.moving
+    who.audible = bool(visit.moving) or not silent_while_pausing
+    come_to(field, visit)
+    heard = find_listeners(field, visit.subscriber)
+    if who.audible and (visit.came or not was_audible) and anybody_in_range(field, visit.subscriber):
+        say_hello(field, heard)
+    return heard
 
 
 @step
@@ -61,4 +64,19 @@ def log_is_short(field: Field) -> bool:
     tally, limits = field.tally[0], field.limits
     transfers = limits.most_sent + limits.most_received * (2 + tally.longest)
     drops = len(field.copies) + limits.most_sent + limits.most_received + limits.most_born
-    return bool(tally.transfers + transfers > len(field.transfer_log) or tally.drops + drops > len(field.drop_log))
+    few = tally.transfers + transfers > len(field.transfer_log) or tally.drops + drops > len(field.drop_log)
+    return bool(few or is_short(field))
+
+
+@step
+def is_over(field: Field) -> bool:
+    """Whether the run ends with this slot: the last, or that of the first death; if so, all floods are paid for."""
+    last = field.clock[0].slot == field.limits.slots - 1
+    over = last or (field.limits.until_death and field.tally[0].died >= 0)
+    if over:
+        field.tally[0].over = True
+        for community in range(field.tally[0].communities):
+            charge_floods(field, community)
+    if field.limits.full_log:
+        look(field, over)
+    return bool(over)

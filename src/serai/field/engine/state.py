@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.energy import Radio
-from serai.core.jit import step
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -22,6 +21,7 @@ NONE = -1
 UNCOUNTED = -1
 BITS = 62  # sessions in one word of bits: a signed 64-bit word, two bits to spare
 REACHABLE = 4  # at most so many communities are in reach of one cell: no two of them touch each other
+IN_RANGE = 5  # and of one point, if all ranges are alike: any two are further apart than each of them is from it
 
 # What a copy is. One that expires inside a heap or list stays linked there, as EXPIRED_COPY, until that is next read.
 FREE, STORED, RELAYED, WAITING, EXPIRED_COPY = range(5)
@@ -44,7 +44,7 @@ SENSOR = np.dtype(
         ("left_pj", "i8"),  # in its battery
         ("event_pj", "i8"),
         ("control_pj", "i8"),  # without floods not yet charged: see serai.field.engine.control
-        ("cell", "i4"), ("column", "i4"), ("row", "i4"),
+        ("cell", "i4"), ("column", "i4"), ("row", "i4"),  # cell: in metres each sensor is one of its own
         ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
         ("first_edge", "i4"), ("end_edge", "i4"),  # neighbors[first_edge : end_edge], living ones, by number
         ("queue", "i4"),  # copies in its queue
@@ -60,7 +60,7 @@ SENSOR = np.dtype(
 COMMUNITY = np.dtype(
     [
         ("start", "i4"), ("sensors", "i4"),  # members[start : start + sensors]
-        ("cells", "i4"),
+        ("places", "i4"),  # its size: cells that it occupies
         ("sessions", "i4"), ("meets", "i4"), ("words", "i4"),  # its first session, how many, and words of bits for them
         ("origin", "i4"),  # the community at the start of the run that it is a part of
         ("head", "i4"),
@@ -73,7 +73,9 @@ COMMUNITY = np.dtype(
 SUBSCRIBER = np.dtype(
     [
         ("x", "f8"), ("y", "f8"), ("located", "i4"),  # position, and the slot it belongs to
-        ("cell", "i4"), ("column", "i4"), ("row", "i4"), ("segment", "i4"), ("moving", "u1"), ("audible", "u1"),
+        ("cell", "i4"), ("column", "i4"), ("row", "i4"),  # by cells
+        ("in_range", "i4"), ("next_pass", "i4"),  # in metres: how many passes go on, and the first one to come
+        ("segment", "i4"), ("leg", "i4"), ("moving", "u1"), ("audible", "u1"),
         ("received", "i4"), ("received_in", "i4"),  # events received in slot received_in
         ("sessions", "i4"),
         ("bag", "i4"), ("bag_end", "i4"),  # receptions it may return (CET)
@@ -83,7 +85,8 @@ SUBSCRIBER = np.dtype(
 
 SESSION = np.dtype(
     [
-        ("zone_x", "f8"), ("zone_y", "f8"), ("zone_segment", "i4"), ("zone_cell", "i4"),  # where Z was last drawn up
+        ("zone_x", "f8"), ("zone_y", "f8"), ("zone_segment", "i4"), ("zone_cell", "i4"),  # by cells: where Z was noted
+        ("zone", "i8"),  # in metres: the stamp of its links
         ("community", "i4"), ("subscriber", "i4"),
         ("word", "i4"), ("bit", "i8"),  # its bit among the sessions of the community
         ("links", "i4"),  # links[links + member]: this session at each sensor of the community
@@ -116,8 +119,13 @@ COPY = np.dtype(
 )  # fmt: skip
 
 VISIT = np.dtype(
-    [("slot", "i4"), ("subscriber", "i4"), ("cell", "i4"), ("segment", "i4"), ("moving", "u1")], align=True
-)
+    [
+        ("slot", "i4"), ("subscriber", "i4"), ("cell", "i4"), ("segment", "i4"), ("leg", "i4"),
+        ("moving", "u1"), ("came", "u1"), ("went", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+PASS = np.dtype([("sensor", "i4"), ("first", "i4"), ("last", "i4")], align=True)
 RECEPTION = np.dtype(
     [
         ("event", "i4"), ("subscriber", "i4"),
@@ -195,7 +203,21 @@ class Limits(NamedTuple):
     route_bits: float
     election_bits: float
     notice_bits: float
-    broadcast_m: float
+    in_metres: bool  # who hears whom; else by cells: see serai.field.engine.reach
+
+
+class Watch(NamedTuple):
+    """What a full log has seen of every slot: `serai.field.engine.watch`."""
+
+    seen: Records  # [1]: rows in the logs below
+    messages: NDArray[np.int64]  # [kind], so far
+    member: NDArray[np.int32]  # [subscriber, REACHABLE]: the communities that it is in session with
+    head: NDArray[np.int32]  # [sensor]: the head of the community whose lowest sensor this is
+    control_pj: NDArray[np.int64]  # [sensor], so far
+    control_log: Records
+    session_log: Records
+    head_log: Records
+    spent_log: Records
 
 
 class Field(NamedTuple):
@@ -210,11 +232,17 @@ class Field(NamedTuple):
     hop_pj: NDArray[np.int64]  # what sending one event to neighbors[i] costs
     communities: Records
     members: NDArray[np.int32]
-    cell_start: NDArray[np.int32]
+    cell_start: NDArray[np.int32]  # by cells
     cell_sensors: NDArray[np.int32]
+    passing_m: NDArray[np.float64]  # in metres: how far from each sensor a subscriber may be
+    broadcast_m: NDArray[np.float64]  # how far each sensor sends control messages
+    hello_pj: NDArray[np.int64]  # what it costs each sensor to hear a Hello and to reply
     # the plan
     visits: Records
+    passes: Records  # in metres, by subscriber and first slot
+    pass_start: NDArray[np.int64]
     tracks: Tracks
+    legs: NDArray[np.int32]  # the leg of each segment
     event_sensor: NDArray[np.int32]
     event_time: NDArray[np.float64]
     event_slot: NDArray[np.int32]
@@ -226,10 +254,12 @@ class Field(NamedTuple):
     sessions: Records  # one for each community and subscriber that will ever meet, by community and subscriber
     meets_start: NDArray[np.int32]
     meets: NDArray[np.int32]  # the sessions of each subscriber, by community
-    now_with: NDArray[np.int32]  # [subscriber, REACHABLE]: its sessions that are going on, by community
+    now_with: NDArray[np.int32]  # [subscriber, n]: its sessions that are going on, by community
+    in_range: NDArray[np.int32]  # [subscriber, n]: its passes that are going on
     in_session: NDArray[np.int64]  # [community, word]: sessions going on
     met: NDArray[np.int64]  # [community, word]: subscribers met so far
     links: Records
+    zones: NDArray[np.int64]  # [link]: in metres, the last set Z that its sensor was in
     has_pending: NDArray[np.int64]  # [sensor, word]: sessions for which a copy stored here may be pending
     carrying: NDArray[np.int64]  # [sensor, word]: sessions for which it has relayed copies
     copies: Records
@@ -244,7 +274,8 @@ class Field(NamedTuple):
     # scratch
     stamps: NDArray[np.int64]  # [cell]
     path: NDArray[np.int32]
-    near: NDArray[np.int32]  # communities in reach of a cell
+    near: NDArray[np.int32]  # communities in reach of a subscriber
+    listeners: NDArray[np.int32]  # living sensors in reach of a subscriber
     frontier: NDArray[np.int32]
     spare_links: Records
     within_reach: NDArray[np.int64]  # [word]: sessions that the sensor whose turn it is can serve
@@ -257,9 +288,11 @@ class Field(NamedTuple):
     transmissions: NDArray[np.int64]
     drops: NDArray[np.int64]
     messages: NDArray[np.int64]  # of control, by kind
+    message_bits: NDArray[np.int64]  # likewise; empty if all of a kind are of one size, as `Limits` says
     floods: NDArray[np.int64]  # [community, kind]: not yet charged to the sensors
     transfer_log: Records
     drop_log: Records
+    watch: Watch
 
 
 def records(count: int, dtype: np.dtype[Any], **fields: int) -> Records:
@@ -268,10 +301,3 @@ def records(count: int, dtype: np.dtype[Any], **fields: int) -> Records:
     for name, value in fields.items():
         made[name] = value
     return made
-
-
-@step
-def in_touch(field: Field, sensor: int, subscriber: int) -> bool:
-    """Whether their cells are the same or share a side or a corner."""
-    here, there = field.sensors[sensor], field.subscribers[subscriber]
-    return bool(abs(here.column - there.column) <= 1 and abs(here.row - there.row) <= 1)
