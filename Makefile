@@ -38,6 +38,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/opportunistic.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/matching.py
+	$(BIN)/python benchmarks/pipeline.py
 	$(BIN)/python benchmarks/node.py
 
 docs: $(DOCS_READY)

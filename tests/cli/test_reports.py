@@ -26,4 +26,4 @@ def test_report_of_a_single_run_needs_no_spark(serai: Callable[..., Any], tmp_pa
     answer = serai("report", "run", "--json")
     assert (answer.code, answer.err) == (0, "")
     assert json.loads(answer.out) == {"report": "run/report.html"}
-    assert "<svg" in (tmp_path / "run" / "figures" / "run.svg").read_text()
+    assert "<svg" in (tmp_path / "run" / "figures" / "field.svg").read_text()

@@ -226,3 +226,14 @@ def test_old_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     _jit._remove_unused(tmp_path)
     left = sorted(path.name[-1] for path in tmp_path.iterdir())
     assert left == ["0", "1", "e"]  # the two latest, and what is not ours
+
+
+def test_what_somebody_uses_today_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many versions are at work side by side: else they would compile for ever."""
+    monkeypatch.setattr(_jit, "_MOST_KEPT", 2)
+    for number in range(5):
+        folder = tmp_path / f"kernels-{number:016x}"
+        folder.mkdir()
+        os.utime(folder, (time.time() - 3600 * number,) * 2)
+    _jit._remove_unused(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5

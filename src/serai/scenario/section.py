@@ -241,7 +241,7 @@ class AnyProtocol:
         """The settings of a protocol that was adopted after the schema was made, or else as usual."""
         name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
         known = self.protocols.get(name) if isinstance(name, str) else None
-        if known is None or not known.adopted:
+        if known is None or known.own is None:
             return usual(value)
         return value if isinstance(value, known.settings) else known.settings.model_validate(value, strict=True)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from serai.core.errors import did_you_mean, nearest
-from serai.core.units import Quantity
+from serai.core.units import quantity_of
 from serai.scenario.catalogue import Catalogue
 from serai.scenario.locate import KeyPath
 from serai.scenario.section import AttributeTable, PlanTable, Scenario, SweepTable, keys_of, known_keys
@@ -92,9 +92,8 @@ _PLAIN = {
 
 
 def _with_unit(field: FieldInfo | None, limit: float) -> str:
-    for mark in field.metadata if field else ():
-        if isinstance(mark, Quantity):
-            return mark.format(limit)
+    if field is not None and (mark := quantity_of(field)):
+        return mark.format(limit)
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 
 from serai.core.errors import BadInput
-from serai.core.units import Quantity, parse_quantity
+from serai.core.units import Quantity, parse_quantity, quantity_of
 from serai.scenario.load import toml_value
 
 _NUMBER: Final = r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -71,7 +71,7 @@ def values_of(written: Any) -> list[Any]:
 
 def axis_of(key: str, values: list[Any], field: FieldInfo | None) -> Axis:
     """The axis of a setting; numbers without a unit, where one is needed, are in the base unit (m, s, m/s)."""
-    mark = next((mark for mark in field.metadata if isinstance(mark, Quantity)), None) if field else None
+    mark = quantity_of(field) if field else None
     if mark is None:
         return Axis(key, tuple(values))
     base_unit = mark.dimension.shown[0]

@@ -183,6 +183,9 @@ def cell_id(scenario: Scenario) -> str:
             file = getattr(file, part, None)
         if file is not None:
             texts.append(hashlib.blake2b(Path(file).read_bytes()).hexdigest())
+    own = type(scenario).PROTOCOLS[scenario.protocol.name].own
+    if own is not None:
+        texts += own.texts().values()
     return _digest("\n".join(texts))
 
 

@@ -283,9 +283,10 @@ def _run_tasks(work: _Work, tasks: Sequence[Task], done: _Done) -> None:
 
 
 def _own_protocols(plan: Plan) -> dict[str, str]:
-    """The files with protocols of the user's, and what they say: workers may not see them."""
-    files = {getattr(cell.scenario.protocol, "file", None) for cell in plan.cells}
-    return {str(file): file.read_text("utf-8") for file in files if file is not None}
+    """What the authors of protocols of the user's wrote, by file: workers may not see the files."""
+    protocols = {cell.protocol: type(cell.scenario).PROTOCOLS[cell.protocol] for cell in plan.cells}
+    texts = (protocol.own.texts() for protocol in protocols.values() if protocol.own)
+    return {file: said for some in texts for file, said in some.items()}
 
 
 def _label(plan: Plan, cell_id: str) -> str:

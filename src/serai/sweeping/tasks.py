@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.errors import CannotRun, SeraiError
@@ -40,7 +40,7 @@ class Job:
     keep: str | None = None
     counts: tuple[Count, ...] = ()
     own_protocols: dict[str, str] = field(default_factory=dict)
-    """Files of the user's with protocols, and what they say."""
+    """What the authors of protocols of the user's wrote, by file."""
 
 
 def run_tasks(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -89,13 +89,13 @@ def _rows_of(task: Sequence[Segment], job: Job, spent: list[tuple[float, float]]
     import pyarrow as pa
 
     from serai.lab import parse_scenario
-    from serai.opportunistic.kit.loading import remember_text
+    from serai.own.texts import remember_texts
 
-    for file, said in job.own_protocols.items():
-        remember_text(Path(file), said)
+    remember_texts(job.own_protocols, pinned=True)
     rows: list[dict[str, Any]] = []
     for segment in task:
         scenario = parse_scenario(job.scenarios[segment.cell], source=f"cell {segment.cell}")
+        _check_version(scenario, job)
         seconds = []
         for seed in range(segment.first, segment.stop):
             begun = time.process_time()
@@ -103,6 +103,16 @@ def _rows_of(task: Sequence[Segment], job: Job, spent: list[tuple[float, float]]
             seconds.append(time.process_time() - begun)
         spent.append((min(seconds), sum(seconds)))
     return pa.Table.from_pylist(rows, schema=part_schema(job.network, job.counts))
+
+
+def _check_version(scenario: Scenario, job: Job) -> None:
+    """A protocol of an installed package has to be the same here."""
+    own = type(scenario).PROTOCOLS[scenario.protocol.name].own
+    for what, text in own.texts().items() if own else ():
+        if job.own_protocols.get(what) != text:
+            raise CannotRun(
+                f"{platform.node()}: the protocol {scenario.protocol.name} is another version here ({what})"
+            )
 
 
 def _measured(scenario: Scenario, seed: int, cell: str, job: Job) -> dict[str, Any]:
