@@ -36,6 +36,7 @@ bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
 	$(BIN)/python benchmarks/opportunistic.py
+	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/matching.py
 	$(BIN)/python benchmarks/pipeline.py

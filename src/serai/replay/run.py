@@ -18,7 +18,7 @@ from serai.replay.field import field_sheet, field_streams
 from serai.replay.overlay import overlay_sheet
 from serai.replay.page import render, write_page
 from serai.replay.sheet import Sheet, Streams
-from serai.replay.thin import Wish, cut_to_fit, in_words, thin
+from serai.replay.thin import Wish, cut_to_fit, fewer_events, in_words, rest_of, thin
 
 PAGE: Final = "replay.html"
 MOST_BYTES: Final = 25_000_000
@@ -109,13 +109,13 @@ def _fitting(run: SimulatedRun, wish: Wish, facts: Mapping[str, Any] | None = No
         page = render(kind, _with_facts(run, _SHEETS[kind](run), opening))
         if len(page) <= MOST_BYTES:
             return page, ""
-    cut = cut_to_fit(streams, wish, MOST_BYTES)
+    cut, rest = cut_to_fit(streams, wish, MOST_BYTES), rest_of(streams)
     while True:
-        sheet = thin(partial(_SHEETS[kind], run), streams, cut)
+        sheet = thin(partial(_SHEETS[kind], run), streams, cut, rest)
         page = render(kind, _with_facts(run, sheet, opening))
         if len(page) <= MOST_BYTES or cut.one_in >= max(streams.events, 2):
             return page, in_words(sheet.head)
-        cut = cut._replace(one_in=2 * cut.one_in)
+        cut = fewer_events(cut, len(page), MOST_BYTES)
 
 
 def _opening(wish: Wish) -> dict[str, Any]:

@@ -10,7 +10,7 @@ What is counted (the sentence, the strip) is never thinned. The page says all th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -55,23 +55,34 @@ def cut_to_fit(streams: Streams, wish: Wish, most_bytes: int) -> Cut:
     return Cut(float(begin), float(end), one_in, wish.events)
 
 
-def thin(sheet_of: Callable[[Kept], Sheet], streams: Streams, cut: Cut) -> Sheet:
-    """The sheet of a run with what the cut keeps, and with sums and keyframes for the rest."""
+def fewer_events(cut: Cut, page_bytes: int, most_bytes: int) -> Cut:
+    """The next try after a page that is too large: about half of it were lives, and all else stays as large."""
+    room = most_bytes - page_bytes / 2
+    times = min(page_bytes / 2 / room, 16.0) if room > 0 else 16.0
+    return cut._replace(one_in=cut.one_in << max(1, int(np.ceil(np.log2(times)))))
+
+
+def rest_of(streams: Streams) -> dict[str, Numbers]:
+    """What takes the place of whatever a cut leaves out: keyframes of all nodes, and sums by the minute."""
+    moments = np.append(np.arange(0, streams.end_s, _every(streams)), streams.end_s)
+    level, spent = keyframes(streams, moments)
+    return {
+        "keyAt": moments,
+        "keyLevel": _steps(level),
+        "keySpent": np.diff(spent, axis=0, prepend=0).astype(np.float64).ravel(),
+        **_sums(streams),
+    }
+
+
+def thin(sheet_of: Callable[[Kept], Sheet], streams: Streams, cut: Cut, rest: Mapping[str, Numbers]) -> Sheet:
+    """The sheet of a run with what the cut keeps, and with the rest (`rest_of`) in sums and keyframes."""
     events = kept_events(streams.events, cut)
     within = [(time_s > cut.begin_s) & (time_s <= cut.end_s) for time_s in (streams.row_s, streams.drop_s)]
     kept = Kept(within[0] | events[streams.event], within[1] | events[streams.drop_event], events)
     sheet = sheet_of(kept)
-    every = _every(streams)
-    moments = np.append(np.arange(0, streams.end_s, every), streams.end_s)
-    level, spent = keyframes(streams, moments)
-    columns = sheet.columns | {
-        "keyAt": moments,
-        "keyLevel": _steps(level),
-        "keySpent": np.diff(spent, axis=0, prepend=0).astype(np.float64).ravel(),
-        "keptEvent": np.flatnonzero(events),
-        **_sums(streams),
-    }
-    head = {"thin": cut._asdict() | {"rows": len(streams.row_s), "kept": int(kept.rows.sum()), "every": every}}
+    columns = sheet.columns | {"keptEvent": np.flatnonzero(events), **rest}
+    said = {"rows": len(streams.row_s), "kept": int(kept.rows.sum()), "every": _every(streams)}
+    head = {"thin": cut._asdict() | said}
     return Sheet(sheet.head | head, columns, (*sheet.rising, "keptEvent", "sumLink"))
 
 
