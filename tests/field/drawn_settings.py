@@ -18,6 +18,7 @@ COMMUNITY_SETTINGS: dict[str, st.SearchStrategy[Any]] = {
     "stranded": st.sampled_from(["deleted", "kept"]),
     "hops": st.sampled_from(["many", "one"]),
     "match": st.sampled_from(["subscriber", "sensor"]),
+    "floods": mostly("whole", "pruned"),
     "silent_while_pausing": mostly(False, True),
 }
 

@@ -11,6 +11,7 @@ import serai
 from serai.core import energy
 from serai.field.sections import RadioSection
 from serai.field.simulation import build_world, order_key
+from serai.scenario.load import builtin_names
 from tests.conftest import UNCOMPILED
 from tests.field.naive import PROTOCOLS as TWINS
 from tests.field.naive import play
@@ -84,7 +85,10 @@ def test_until_the_first_death_is_played_alike(case: Case, share: float) -> None
 @pytest.mark.parametrize("protocol", list(TWINS))
 def test_the_papers_set_up_is_played_alike(protocol: str) -> None:
     """A tenth of the built-in scenario's two hours: queues and communities as large as they get."""
-    scenario = serai.load_scenario(protocol).model_copy(update={"duration_s": 300 if UNCOMPILED else 720})
+    source = protocol if protocol in builtin_names() else "field"
+    scenario = serai.load_scenario(source, protocol=protocol).model_copy(
+        update={"duration_s": 300 if UNCOMPILED else 720}
+    )
     case = build_world(scenario, 1), scenario, order_key(1)
     assert_same(product_records(*case), play(*case))
 

@@ -61,12 +61,14 @@ COMMUNITY_BY_HAND: dict[str, Any] = {
     "stranded": "deleted",
     "hops": "many",
     "match": "subscriber",
+    "floods": "whole",
     "silent_while_pausing": False,
 }
 SETTINGS_BY_HAND: dict[str, dict[str, Any]] = {
     "ced": COMMUNITY_BY_HAND,
     "cet": COMMUNITY_BY_HAND
     | {"gamma": 4, "theta": "5 J", "return_count": "kept", "return_memory": "empty", "return_to_origin": False},
+    "cet-plus": {},  # it is what its defaults are
     "dg": {
         "resend": "every-second",
         "match": "subscriber",

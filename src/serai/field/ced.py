@@ -29,6 +29,7 @@ from serai.field.collection.forwarding import line_up_arrived, take_turn
 from serai.field.collection.sessions import meet
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import expire, publish_next_event
+from serai.field.engine.control import draw_all_maps
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import AFTER_ALL, births_left, is_over, set_clock, short_of_room, visits_left
 from serai.field.engine.state import Field, Limits
@@ -72,6 +73,7 @@ def advance(field: Field, rules: CollectionRules, start: int) -> int:
 def run_slot(field: Field, rules: CollectionRules, slot: int) -> None:
     """One second of the field: docs/field/rules.md, "A slot of CED and CET", steps 1 to 4."""
     set_clock(field, slot)
+    draw_all_maps(field)
     call_next_line(field)
     expire(field)
     while births_left(field):

@@ -198,6 +198,7 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         key=key,
         full_log=full_log,
         until_death=until_death,
+        pruned_floods=getattr(scenario.protocol, "floods", "whole") == "pruned",
         control_costs=radio.control_costs,
         in_metres=world.ranges is not None,
         **bits,

@@ -12,7 +12,7 @@ from tests.field.naive.dg import Dg
 from tests.field.naive.field import Network
 from tests.field.naive.parts import Records
 
-PROTOCOLS: dict[str, type[Network]] = {"ced": Ced, "cet": Cet, "dg": Dg}
+PROTOCOLS: dict[str, type[Network]] = {"ced": Ced, "cet": Cet, "cet-plus": Cet, "dg": Dg}
 
 
 def play(world: World, scenario: Scenario, key: int, until_death: bool = False) -> Records:

@@ -7,7 +7,7 @@ import numpy as np
 
 from serai.core.order import service_key
 from serai.field.visits import path_cells
-from tests.field.naive.field import Network, News, place_of
+from tests.field.naive.field import Network, News, distance, place_of
 from tests.field.naive.parts import (
     RELAY,
     SOURCE,
@@ -22,7 +22,9 @@ from tests.field.naive.parts import (
     cell_at,
     layers_from,
     queue_order,
+    receive_pj,
     touches,
+    transmit_pj,
     visit_at,
 )
 
@@ -31,6 +33,9 @@ class Ced(Network):
     """Communities, sessions, layers and queues: "A slot of CED and CET", steps 3 and 4."""
 
     def act(self) -> None:
+        if self.now == 0:
+            for community in self.communities:
+                self.draw_map(community)
         for subscriber in self.subscribers:
             news = self.move(subscriber)
             if news:
@@ -75,13 +80,16 @@ class Ced(Network):
     def announce(self, community: Community, session: Session) -> None:
         """The path goes through the community (4.1 b and c), and the layers are drawn up from it."""
         session.announced = session.subscriber.leg
-        self.flood(community, "path", self.scenario.control.path_bits)
+        if self.settings.floods == "whole":
+            self.flood(community, "path", self.scenario.control.path_bits)
+        else:
+            self.prune_flood(community, session.subscriber)
         self.draw_layers(community, session)
 
     def draw_layers(self, community: Community, session: Session) -> None:
         """The set Z and the layers (4.1 d, Fig. 2)."""
         session.layers = layers_from(self.zone(community, session.subscriber))
-        self.flood(community, "route", self.scenario.control.route_bits)
+        self.tell_layers(community)
 
     def prune_layers(self, community: Community, session: Session) -> None:
         """Sensors of layer 0 that the subscriber has left go, and who has nobody left one layer closer (CET 3.2.1)."""
@@ -92,13 +100,44 @@ class Ced(Network):
             if sensor in zone if layer == 0 else closer:
                 kept[sensor] = layer
         session.layers = kept
-        self.flood(community, "route", self.scenario.control.route_bits)
+        self.tell_layers(community)
 
     def flood(self, community: Community, kind: str, bits: int) -> None:
         """One message by every sensor of the community; a loner has nobody to tell."""
         if not community.is_loner:
             for sensor in community.sensors:
                 self.broadcast(sensor, kind, bits)
+
+    def tell_layers(self, community: Community) -> None:
+        """Every sensor tells its layer, unless all know the map."""
+        if self.settings.floods == "whole":
+            self.flood(community, "route", self.scenario.control.route_bits)
+
+    # Pruned floods.
+
+    def prune_flood(self, community: Community, subscriber: Subscriber) -> None:
+        """Of the sensors that it has reached the one with most unreached neighbours speaks next."""
+        reached = {min(set(self.in_touch(subscriber)) & set(community.sensors), key=lambda s: s.number)}
+        while len(reached) < len(community.sensors):
+            speaker = max(reached, key=lambda sensor: (len(set(sensor.neighbors) - reached), -sensor.number))
+            self.speak(speaker, "path", self.scenario.control.path_bits)
+            reached |= set(speaker.neighbors)
+
+    def draw_map(self, community: Community) -> None:
+        """For pruned floods: 16 bits for each member, passed on by all, in messages of the size of ROUTE."""
+        bits = self.scenario.control.route_bits
+        if self.settings.floods == "pruned" and not community.is_loner:
+            for sensor in community.sensors:
+                for _ in range(math.ceil(16 * len(community.sensors) / max(bits, 1))):
+                    self.speak(sensor, "route", bits)
+
+    def speak(self, sensor: Sensor, kind: str, bits: int) -> None:
+        """One control message to all neighbours, no louder than it must be."""
+        self.count_control(kind, bits)
+        farthest_m = max(distance(sensor, neighbor) for neighbor in sensor.neighbors)
+        self.pay_control(sensor, transmit_pj(self.radio, bits, farthest_m))
+        for neighbor in sensor.neighbors:
+            self.pay_control(neighbor, receive_pj(self.radio, bits))
 
     def zone(self, community: Community, subscriber: Subscriber) -> list[Sensor]:
         """The set Z: the sensors of the community that can talk to the subscriber on its way."""
@@ -158,6 +197,7 @@ class Ced(Network):
             self.communities.remove(old)
             for new in self.communities_of([sensor for sensor in old.sensors if sensor.died < 0]):
                 self.communities.append(new)
+                self.draw_map(new)
                 self.form(new)
                 in_reach = [s for s in old.sessions if new in self.in_reach(s.subscriber)]
                 for session in in_reach:

@@ -10,7 +10,7 @@ from serai.field.collection.layers import renew_zone
 from serai.field.collection.sessions import line_up_senders, strand
 from serai.field.collection.settings import CollectionRules
 from serai.field.engine.batteries import forget_exhausted, mark_dead
-from serai.field.engine.control import charge_floods
+from serai.field.engine.control import charge_floods, draw_map
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
 from serai.field.engine.reach import find_listeners, find_reach
@@ -108,8 +108,10 @@ def regroup(field: Field, rules: CollectionRules, whole: int) -> None:
     living = divide(field, whole)
     divide_links(field, whole, before, living)
     number_members(field, whole)
+    draw_map(field, whole)
     for part in range(first_new, field.tally[0].communities):
         number_members(field, part)
+        draw_map(field, part)
     for nth in range(group.meets):
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
             go_on(field, rules, nth, whole, first_new)

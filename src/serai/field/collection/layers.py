@@ -2,9 +2,9 @@
 
 from serai.core.jit import step
 from serai.field.collection.settings import CollectionRules
-from serai.field.engine.control import flood
+from serai.field.engine.control import tell_layers
 from serai.field.engine.reach import draw_zone, in_zone, note_zone
-from serai.field.engine.state import NONE, ROUTE, Field
+from serai.field.engine.state import NONE, Field
 
 
 @step
@@ -12,7 +12,7 @@ def renew_zone(field: Field, rules: CollectionRules, session: int) -> None:
     """Z is worked out anew from here; the layers follow when somebody has something to send."""
     note_zone(field, session, rules.zone_in_range)
     field.sessions[session].stale = True
-    flood(field, field.sessions[session].community, ROUTE)
+    tell_layers(field, field.sessions[session].community)
 
 
 @step
@@ -57,7 +57,7 @@ def prune_layers(field: Field, rules: CollectionRules, session: int) -> None:
         build_layers(field, rules, session)  # those of the place noted last
     note_zone(field, session, rules.zone_in_range)
     at, stamp = field.sessions[session], draw_zone(field, session, rules.zone_in_range)
-    flood(field, at.community, ROUTE)
+    tell_layers(field, at.community)
     group, reached = field.communities[at.community], 0
     for member in range(group.sensors):
         sensor, link = field.members[group.start + member], field.links[at.links + member]

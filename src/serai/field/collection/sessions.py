@@ -1,10 +1,10 @@
-"""CED 4.1 (a) to (c): Hello, PATH, and the sessions that begin and end as subscribers walk past communities."""
+"""CED 4.1 (a) to (c): Hello, and the sessions that begin and end as subscribers walk past communities."""
 
 from serai.core.content import matches
 from serai.core.jit import step
 from serai.field.collection.layers import prune_layers, renew_zone
 from serai.field.collection.settings import CollectionRules
-from serai.field.engine.control import flood
+from serai.field.engine.control import tell_path
 from serai.field.engine.ledger import log_drop
 from serai.field.engine.queues import discard, free_copy
 from serai.field.engine.reach import find_reach, is_near
@@ -21,7 +21,7 @@ from serai.field.engine.sessions import (
     take_first,
 )
 from serai.field.engine.slots import begin_visit
-from serai.field.engine.state import EXPIRED_COPY, NONE, PATH, STRANDED, UNCOUNTED, Field
+from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field
 from serai.field.engine.turns import line_up
 
 
@@ -142,7 +142,7 @@ def announce(field: Field, rules: CollectionRules, session: int) -> None:
     """PATH: the subscriber tells the community its path (4.1 b, c), and Z is drawn up from it."""
     at = field.sessions[session]
     at.announced = field.subscribers[at.subscriber].leg
-    flood(field, at.community, PATH)
+    tell_path(field, at.community, at.subscriber)
     renew_zone(field, rules, session)
 
 

@@ -33,6 +33,11 @@ class CommunitySettings(BaseModel):
     match: Literal["subscriber", "sensor"] = setting(
         "subscriber", description="Events are matched by the subscriber on receipt, or before they are sent."
     )
+    floods: Literal["whole", "pruned"] = setting(
+        "whole",
+        description="In a flood every sensor speaks; or only those who reach somebody new, and layers are worked out"
+        " from a map.",
+    )
     silent_while_pausing: bool = setting(
         True, description="A pausing subscriber is silent: nothing is sent towards it (4.1 a: 'while moving')."
     )

@@ -5,10 +5,16 @@ unless the battery feels control messages, the slots only count floods per commu
 community changes and at the end.
 """
 
-from serai.core.energy import receive_pj, transmit_pj
+import math
+
+from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import step
 from serai.field.engine.batteries import charge
-from serai.field.engine.state import ELECTION, FLOODS, HELLO, PATH, REPLY, Field
+from serai.field.engine.flooding import find_speakers
+from serai.field.engine.reach import in_touch
+from serai.field.engine.state import ELECTION, FLOODS, HELLO, PATH, REPLY, ROUTE, Field
+
+MAP_BITS = 16  # of each member: who it is and where it stands
 
 
 @step
@@ -29,6 +35,61 @@ def flood(field: Field, community: int, kind: int) -> None:
         field.floods[community, kind] += 1
         if field.limits.control_costs:
             charge_floods(field, community)
+
+
+@step
+def tell_path(field: Field, community: int, subscriber: int) -> None:
+    """PATH goes through the community; in a pruned flood from its lowest sensor in touch with the subscriber."""
+    if not field.limits.pruned_floods:
+        flood(field, community, PATH)
+        return
+    group = field.communities[community]
+    first = group.start
+    while not in_touch(field, field.members[first], subscriber):
+        first += 1
+    field.tally[0].stamp += 1
+    scratch = field.floods_now, field.frontier, field.speakers
+    count = find_speakers(field, *scratch, field.members[first], field.tally[0].stamp)
+    for i in range(count):
+        speak(field, field.speakers[i], PATH, field.limits.path_bits)
+
+
+@step
+def speak(field: Field, sensor: int, kind: int, bits: float) -> None:
+    """A sensor speaks once, as loud as it must, and all its neighbours hear it."""
+    here, far_m = field.sensors[sensor], 0.0
+    for n in range(here.first_edge, here.end_edge):
+        other = field.sensors[field.neighbors[n]]
+        far_m = max(far_m, distance(here.x, here.y, other.x, other.y))
+        charge(field, field.neighbors[n], receive_pj(field.limits.radio, bits))
+    field.messages[kind] += 1
+    charge(field, sensor, transmit_pj(field.limits.radio, bits, far_m))
+
+
+@step
+def tell_layers(field: Field, community: int) -> None:
+    """ROUTE: every sensor tells its layer; who knows the map works the layers out."""
+    if not field.limits.pruned_floods:
+        flood(field, community, ROUTE)
+
+
+@step
+def draw_map(field: Field, community: int) -> None:
+    """Pruned floods need a map: every sensor passes it on, in as many messages of the size of ROUTE as it takes."""
+    group = field.communities[community]
+    if field.limits.pruned_floods and group.sensors > 1:
+        messages = math.ceil(MAP_BITS * group.sensors / max(field.limits.route_bits, 1.0))
+        for i in range(group.start, group.start + group.sensors):
+            for _ in range(messages):
+                speak(field, field.members[i], ROUTE, field.limits.route_bits)
+
+
+@step
+def draw_all_maps(field: Field) -> None:
+    """At the start of a run every community draws its map."""
+    if field.clock[0].slot == 0:
+        for community in range(field.tally[0].communities):
+            draw_map(field, community)
 
 
 @step

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.core.jit import kernel
+from serai.field.engine.flooding import FLOODER
 from serai.field.engine.state import IN_RANGE, NONE, REACHABLE, SENSOR, Limits, Records, records
 from serai.field.world import World
 from serai.world.grid import Grid
@@ -38,6 +39,8 @@ def lay_out_place(world: World, limits: Limits) -> dict[str, Any]:
         "near": np.zeros(most_communities(world), np.int32),
         "listeners": np.zeros(most_listeners(world), np.int32),
         "frontier": np.zeros(sensors, np.int32),
+        "floods_now": records(sensors, FLOODER, price=1),
+        "speakers": np.zeros(sensors, np.int32),
     }
 
 

@@ -197,6 +197,7 @@ class Limits(NamedTuple):
     full_log: bool
     until_death: bool
     control_costs: bool
+    pruned_floods: bool  # CET++: see serai.field.engine.flooding
     hello_bits: float
     reply_bits: float
     path_bits: float
@@ -272,6 +273,8 @@ class Field(NamedTuple):
     arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
     tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
     # scratch
+    floods_now: Records  # of pruned floods, for each sensor
+    speakers: NDArray[np.int32]
     stamps: NDArray[np.int64]  # [cell]
     path: NDArray[np.int32]
     near: NDArray[np.int32]  # communities in reach of a subscriber
