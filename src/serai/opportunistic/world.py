@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.errors import BadInput
-from serai.world.contacts import Contacts
+from serai.world.contacts import Contacts, pair_of
 from serai.world.grid import Floats, Numbers
+from serai.world.orders import order_of
 
 
 class Bundles(NamedTuple):
@@ -83,9 +84,9 @@ def check(world: ContactWorld) -> None:
         raise BadInput(f"contact {int(np.argmax(~(up_s <= down_s)))}: ends before it begins")
     if not _ascend(up_s) or not _ascend(world.bundles.created_s) or not _ascend(world.subscriptions.from_s):
         raise BadInput("contacts, bundles and subscriptions must be in order of time")
-    pairs = np.lexsort((up_s, b, a))
-    same = (np.diff(a[pairs]) == 0) & (np.diff(b[pairs]) == 0)
-    if np.any(same & (up_s[pairs][1:] < down_s[pairs][:-1])):
+    pair = pair_of(a, b)
+    by_pair = order_of(pair)  # and of one pair by time, as they stand
+    if np.any((np.diff(pair[by_pair]) == 0) & (up_s[by_pair][1:] < down_s[by_pair][:-1])):
         raise BadInput("contacts of the same two nodes overlap; make them one first (serai.world.contacts.merged)")
 
 

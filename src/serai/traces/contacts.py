@@ -17,6 +17,7 @@ from serai.traces.warnings import ParseWarning, ParseWarnings
 from serai.traces.words import Flags, Places, Words, chunks, lines_of
 from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers
+from serai.world.orders import order_of
 
 BACKWARD = "ends before it begins"
 
@@ -73,7 +74,8 @@ def _changes_in(words: Words, book: dict[str, int], warnings: ParseWarnings) -> 
             "a node meets itself": line[reads][a == b],
         }
     )
-    return _Changes(np.minimum(a, b), np.maximum(a, b), time_s[reads], up[reads], line[reads]).at(a != b)
+    found = _Changes(np.minimum(a, b), np.maximum(a, b), time_s[reads], up[reads], line[reads])
+    return found if (a != b).all() else found.at(a != b)
 
 
 def _joined(path: Path, parts: list[_Changes], example: str) -> _Changes:
@@ -89,7 +91,7 @@ def _in_time(changes: _Changes, warnings: ParseWarnings) -> _Changes:
     if not back.size:
         return changes
     warnings.decided("earlier than the line before: sorted", changes.line[back])
-    return changes.at(np.argsort(changes.time_s, kind="stable"))
+    return changes.at(order_of(changes.time_s))
 
 
 def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contacts:
@@ -98,7 +100,7 @@ def _paired(changes: _Changes, end_s: float, warnings: ParseWarnings) -> Contact
     After any change the link is what the change says, so what counts is whether it says something new.
     """
     pair = pair_of(changes.a, changes.b)
-    by_pair = np.argsort(pair, kind="stable")
+    by_pair = order_of(pair)
     a, b, time_s, up, line = changes.at(by_pair)
     begins = np.diff(pair[by_pair], prepend=-1) != 0
     was_up = np.concatenate(([False], up[:-1])) & ~begins
@@ -156,7 +158,7 @@ def smallest_step(times: Floats) -> float:
 
 def joined_over(contacts: Contacts, gap_s: float) -> Contacts:
     """Contacts of the same two nodes that are no further apart than this made one; they must not overlap."""
-    by_pair = contacts.at(np.argsort(pair_of(contacts.a, contacts.b), kind="stable"))
+    by_pair = contacts.at(order_of(pair_of(contacts.a, contacts.b)))
     a, b, up_s, down_s = by_pair
     goes_on = (a[1:] == a[:-1]) & (b[1:] == b[:-1]) & (up_s[1:] - down_s[:-1] <= gap_s)
     first, last = np.append(True, ~goes_on)[: a.size], np.append(~goes_on, True)[-a.size :]

@@ -4,9 +4,9 @@ A format's fit is the share of the lines that it can read. One odd line changes 
 """
 
 from collections import Counter
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from serai.core.errors import BadInput
 from serai.traces.words import blocks
@@ -22,11 +22,16 @@ _SORTED = 0.95
 Fits = dict[str, float]
 
 
-class _Row(NamedTuple):
+class _Row:
     """A line: its words, and each as a number; None: it is none."""
 
-    words: list[str]
-    numbers: list[float | None]
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    @cached_property
+    def numbers(self) -> list[float | None]:
+        """Each word as a number."""
+        return [_number(word) for word in self.words]
 
     def has_numbers(self, *places: int) -> bool:
         """Whether there are numbers at these places."""
@@ -83,7 +88,7 @@ def _table_fits(text: str) -> Fits:
     if "timestamp" in header and "," in header and any(sign in header for sign in ("location", "long")):
         return {"movebank": 1.0}
     lines = (line.split("#")[0].replace(",", " ").replace(";", " ").split() for line in text.split("\n")[:_MOST_LINES])
-    rows = [_Row(words, [_number(word) for word in words]) for words in lines if words]
+    rows = [_Row(words) for words in lines if words]
     if not rows:
         return {}
     reports = sum(len(row.words) >= 2 and row.words[1] == "CONN" for row in rows) / len(rows)

@@ -63,10 +63,7 @@ class Words(NamedTuple):
 
     def are(self, places: Places, word: bytes) -> Flags:
         """Which of the words at these places are `word`."""
-        same: Flags = self.end[places] - self.start[places] == len(word)
-        for offset, letter in enumerate(word):
-            same[same] = self.text[self.start[places[same]] + offset] == letter
-        return same
+        return _are(self.text, self.start[places], self.end[places], np.frombuffer(word, np.uint8))
 
     def names(self, places: Places, book: dict[str, int]) -> Numbers:
         """The words at these places as numbers in `book`, which new names enter as they appear."""
@@ -174,6 +171,19 @@ def _cut(text: Bytes, kinds: Bytes) -> tuple[Numbers, Numbers, Numbers]:
         place += 1
     first[lines] = word
     return first, start[:word], end[:word]
+
+
+@kernel
+def _are(text: Bytes, start: Numbers, end: Numbers, wanted: Bytes) -> Flags:
+    """Which of the words are the wanted one."""
+    same = np.empty(start.size, np.bool_)
+    for word in range(start.size):
+        same[word] = end[word] - start[word] == wanted.size
+        for offset in range(wanted.size if same[word] else 0):
+            if text[start[word] + offset] != wanted[offset]:
+                same[word] = False
+                break
+    return same
 
 
 @kernel

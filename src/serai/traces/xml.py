@@ -10,6 +10,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
+from serai.traces.fcd import Fcd, Recording, scan_fcd
 from serai.traces.tracks import FARTHEST_M, TOO_FAR, Fixes, Recorded, TrackTrace, recorded_trace
 from serai.traces.warnings import ParseWarnings
 from serai.traces.words import blocks
@@ -67,19 +68,26 @@ class _Gpx:
 
 def read_sumo(path: Path, strict: bool = False) -> TrackTrace:
     """The vehicles and persons of SUMO's floating car data (--fcd-output), in metres or (--fcd-output.geo) degrees."""
-    warnings, fcd = ParseWarnings(path, strict), _Fcd()
-    lines = _parse(path, fcd.parser)
-    x, y, time_s = (numbers_of(texts(column)) for column in (fcd.x, fcd.y, fcd.times))
-    line = np.array(fcd.lines, np.int64)
-    reads = np.isfinite(x) & np.isfinite(y) & np.isfinite(time_s) & ~are(texts(fcd.ids), "")
+    warnings, fcd = ParseWarnings(path, strict), scan_fcd(path) or parse_fcd(path)
+    node, named, time_s, x, y, line = fcd.rows
+    reads = np.isfinite(x) & np.isfinite(y) & np.isfinite(time_s) & named
     limits = (180.0, 90.0) if fcd.degrees else (FARTHEST_M, FARTHEST_M)
     far = reads & ((np.abs(x) > limits[0]) | (np.abs(y) > limits[1]))
     beyond = "more than 180 or 90 degrees" if fcd.degrees else TOO_FAR
     warnings.left_out({"expected id, x and y, in a timestep that has a time": line[~reads], beyond: line[far]})
-    reads &= ~far
-    node, book = numbered(texts(fcd.ids))
-    fixes = Fixes(node, time_s, x, y, line).where(reads)
-    return recorded_trace(Recorded("sumo", book, fixes, dates=False, degrees=fcd.degrees), lines, warnings)
+    fixes = Fixes(node, time_s, x, y, line).where(reads & ~far)
+    return recorded_trace(Recorded("sumo", fcd.book, fixes, dates=False, degrees=fcd.degrees), fcd.lines, warnings)
+
+
+def parse_fcd(path: Path) -> Fcd:
+    """A file of floating car data, by a parser of XML."""
+    said = _Fcd()
+    lines = _parse(path, said.parser)
+    x, y, time_s = (numbers_of(texts(column)) for column in (said.x, said.y, said.times))
+    ids = texts(said.ids)
+    node, book = numbered(ids)
+    rows = Recording(node, ~are(ids, ""), time_s, x, y, np.array(said.lines, np.int64))
+    return Fcd(rows, book, said.degrees, lines)
 
 
 class _Fcd:

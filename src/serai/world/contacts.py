@@ -16,6 +16,7 @@ from serai.core.errors import BadInput
 from serai.core.jit import kernel, rule, step
 from serai.world.grid import Floats, Numbers
 from serai.world.mobility import Tracks
+from serai.world.orders import order_of
 from serai.world.ranges import within_range
 from serai.world.tables import with_room
 
@@ -67,13 +68,17 @@ def no_contacts() -> Contacts:
 
 def in_order(contacts: Contacts) -> Contacts:
     """The same contacts by (up, a, b)."""
-    a, b, up_s, _ = contacts
-    order = np.argsort(up_s, kind="stable")
+    up_s, pair = contacts.up_s, pair_of(contacts.a, contacts.b)
+    later, same = up_s[1:] > up_s[:-1], up_s[1:] == up_s[:-1]
+    if np.all(later | (same & (pair[1:] >= pair[:-1]))):
+        return contacts
+    order = order_of(up_s)
     tie = np.zeros(up_s.size + 1, bool)
     tie[1:-1] = up_s[order[1:]] == up_s[order[:-1]]
     tied = np.flatnonzero(tie[1:] | tie[:-1])
     among = order[tied]
-    order[tied] = among[np.lexsort((pair_of(a, b)[among], up_s[among]))]
+    among = among[order_of(pair[among])]
+    order[tied] = among[order_of(up_s[among])]
     return contacts.at(order)
 
 
@@ -84,7 +89,7 @@ def pair_of(a: Numbers, b: Numbers) -> NDArray[np.int64]:
 
 def merged(contacts: Contacts) -> Contacts:
     """Contacts of the same two nodes that overlap or touch made one."""
-    by_pair = contacts.at(np.argsort(pair_of(contacts.a, contacts.b), kind="stable"))
+    by_pair = contacts.at(order_of(pair_of(contacts.a, contacts.b)))
     return in_order(by_pair.at(slice(_merge_rows(*by_pair))))
 
 

@@ -1,5 +1,6 @@
 """Which bundle goes to a neighbour next, and what becomes of one that arrives: DPSP's core operation, steps 2 to 5."""
 
+from serai.core.order import mix
 from serai.core.rules import step
 from serai.opportunistic.engine.answers import looks, offers, prefers, splits
 from serai.opportunistic.engine.links import look_again, note_nothing
@@ -22,6 +23,7 @@ from serai.opportunistic.rules import (
     EVICT_MOST_COPIED,
     EVICT_OLDEST,
     LIVE,
+    RANDOM,
     REFUSE,
     Kept,
     Offer,
@@ -29,7 +31,6 @@ from serai.opportunistic.rules import (
     has_unit_left,
     is_expired,
     leaves_before,
-    link_key,
     tie_rank,
     transfer_s,
 )
@@ -45,28 +46,44 @@ def choose(net: Net, rules: RouterRules, link: int, wanted_only: bool) -> int:
     order of their creation, and each that beats the best so far takes its place.
     """
     sender, receiver = net.links[link].sender, net.links[link].receiver
-    key = link_key(net.run[0].key, sender, receiver)
-    best, best_rank = NONE, (0.0, 0)
+    best, best_rank, key, left = NONE, (0.0, 0), NONE, 0
     best_offer = Offer(False, 0, 0.0, 0.0, 0.0, 0.0)
     for word in range(first_word(net), end_word(net)):
         bits = net.words[sender, word].store & ~net.link_words[link, word].known
         if rules.seen == LIVE and rules.leaves_out_seen:
             bits &= ~net.words[receiver, word].seen
+        left |= bits
         if wanted_only and not rules.lists:
             bits &= net.words[receiver, word].wanted
+        if bits and key == NONE:
+            key = key_on(net, sender, receiver)
         while bits:
             bundle = bundle_at(word, bits)
             bits &= bits - 1
             offer = offer_of(net, rules, link, bundle)
             if (wanted_only and not offer.wanted) or not is_offered(net, rules, link, bundle, offer):
                 continue
-            row = net.bundles[bundle]
-            rank = tie_rank(rules.order, key, bundle, row.size_bytes, row.expires_s)
+            rank = rank_of(net, rules, key, bundle)
             if best == NONE or goes_before(rules, offer, best_offer, rank < best_rank):
                 best, best_offer, best_rank = bundle, offer, rank
-    if best == NONE and not wanted_only:
+    if best == NONE and not (wanted_only and left):
         note_nothing(net, link)
     return best
+
+
+@step
+def key_on(net: Net, sender: int, receiver: int) -> int:
+    """`link_key`, by what was mixed before."""
+    return mix(mix(net.run[0].key ^ net.nodes[sender].mixed) ^ net.nodes[receiver].mixed)
+
+
+@step
+def rank_of(net: Net, rules: RouterRules, key_of_link: int, bundle: int) -> tuple[float, int]:
+    """`tie_rank`, by what was mixed before."""
+    row = net.bundles[bundle]
+    if rules.order == RANDOM:
+        return 0.0, mix(key_of_link ^ row.mixed)
+    return tie_rank(rules.order, key_of_link, bundle, row.size_bytes, row.expires_s)
 
 
 @step
@@ -84,7 +101,7 @@ def offer_of(net: Net, rules: RouterRules, link: int, bundle: int) -> Offer:
     channel, created_s = net.bundles[bundle].channel, net.bundles[bundle].created_s
     copies = net.copies[net.links[link].sender, bundle] if rules.copies > 0 else 0
     if not rules.lists:
-        wanted = net.wants[channel, net.links[link].receiver] > 0
+        wanted = net.words[net.links[link].receiver, bundle // BITS].wanted & bit_of(bundle) != 0
         theirs, mine = looks(rules, net, link, channel)
         return Offer(wanted, copies, theirs, mine, 0.0, created_s)
     view = net.views[link, channel]

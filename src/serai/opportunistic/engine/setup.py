@@ -40,6 +40,7 @@ from serai.opportunistic.rules import (
 )
 from serai.opportunistic.world import Bundles, ContactWorld, Subscriptions
 from serai.world.contacts import Contacts, in_order
+from serai.world.orders import order_of
 
 _FIRST_LOG = 1 << 14
 
@@ -53,7 +54,7 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
     links = 2 * most_at_once(contacts)
     listed = links if rules.lists else 0
     people = records(nodes, NODE, first=NONE, last=NONE)
-    people.carries = world.carries
+    people.carries, people.mixed = world.carries, mixed(nodes)
     rows = _FIRST_LOG if medium.full_log else 0
     return Net(
         medium=medium,
@@ -66,6 +67,9 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         free=2 * np.arange(links // 2 - 1, -1, -1, dtype=np.int32),
         heap=np.empty(links, np.int32),
         line=np.empty(nodes, np.int64),
+        sorting=np.empty(nodes, np.int64),
+        places=np.empty(nodes + 1, np.int32),
+        worth_trying=np.empty(links, np.int32),
         alive=np.zeros(words, np.int64),
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
@@ -105,6 +109,7 @@ def bundle_records(bundles: Bundles) -> Records:
     """Bundles as the kernel reads them."""
     made = records(len(bundles.source), BUNDLE)
     made.source, made.channel, made.created_s = bundles.source, bundles.channel, bundles.created_s
+    made.mixed = mixed(len(bundles.source))
     made.size_bytes, made.expires_s = bundles.size_bytes, bundles.created_s + bundles.lifetime_s
     made.by_expiry = order_of(made.expires_s)
     return made
@@ -127,9 +132,15 @@ def records(shape: int | tuple[int, int], dtype: np.dtype[np.void], **fields: in
     return made
 
 
-def order_of(times_s: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The rows in order of time, those of one time in the order in which they stand."""
-    return np.argsort(times_s, kind="stable").astype(np.int32)
+def mixed(count: int) -> NDArray[np.uint32]:
+    """`mix(number + 1)` of so many numbers: products of 32-bit words overflow as they should."""
+    h = np.arange(1, count + 1, dtype=np.uint32)
+    h ^= h >> np.uint32(16)
+    h *= np.uint32(0x21F0AAAD)
+    h ^= h >> np.uint32(15)
+    h *= np.uint32(0x735A2D97)
+    h ^= h >> np.uint32(15)
+    return h
 
 
 def contacts_that_count(contacts: Contacts, medium: Medium) -> Contacts:

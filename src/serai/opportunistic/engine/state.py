@@ -50,7 +50,8 @@ NODE = np.dtype(
         ("used_bytes", "i8"), ("peak_bytes", "i8"),
         ("gained", "i4"),  # how often there came to be more that it might offer
         ("first", "i4"), ("last", "i4"),  # its links
-        ("busy", "i4"),  # transfers it takes part in
+        ("busy", "i4"), ("sending", "i4"),  # transfers it takes part in, and those of them that are its own
+        ("mixed", "u4"),  # the half of its place in random orders that never changes: mix(node + 1)
         ("missing", "i4"),  # bundles alive that it wants and has not seen
         ("stirred", "u1"),  # whether it is in line for a turn
         ("carries", "u1"),
@@ -74,6 +75,7 @@ BUNDLE = np.dtype(
         ("size_bytes", "i8"), ("relays", "i8"),  # relays: copies that arrived somewhere
         ("source", "i4"), ("channel", "i4"),
         ("handed", "i4"),  # neighbours that took it from its source
+        ("mixed", "u4"),  # as of a node
         ("by_expiry", "i4"),  # in row i: the bundle that expires as the i-th
     ],
     align=True,
@@ -178,6 +180,9 @@ class Net(NamedTuple):
     free: NDArray[np.int32]  # stack of pairs of links
     heap: NDArray[np.int32]  # links by (when, sender, receiver)
     line: NDArray[np.int64]  # nodes in line for a turn, under their keys
+    sorting: NDArray[np.int64]  # scratch: the line, while it is sorted
+    places: NDArray[np.int32]  # scratch: where the entries of each bucket go
+    worth_trying: NDArray[np.int32]  # scratch: links of the node whose turn it is
     alive: NDArray[np.int64]  # [W]: born and not expired
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]

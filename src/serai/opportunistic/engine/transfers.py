@@ -35,6 +35,7 @@ def begin(net: Net, rules: RouterRules, link: int, what: int, size_bytes: int) -
     if what != LIST and rules.copies > 0:
         reserve_copies(net, rules, link)
     net.nodes[at.sender].busy += 1
+    net.nodes[at.sender].sending += 1
     net.nodes[at.receiver].busy += 1
     if net.medium.step_s == 0:
         schedule(net, link, at.end_s)
@@ -46,6 +47,7 @@ def release(net: Net, link: int) -> None:
     at = net.links[link]
     at.carries = NONE
     net.nodes[at.sender].busy -= 1
+    net.nodes[at.sender].sending -= 1
     net.nodes[at.receiver].busy -= 1
     if net.medium.step_s == 0:
         schedule(net, link, at.due_s if at.due_s > net.run[0].now_s else IDLE)

@@ -1,8 +1,10 @@
 """The line of nodes that may have something to do at an instant, in an order drawn for that instant."""
 
-from serai.core.order import key_in_slot
+from serai.core.order import mix
 from serai.core.rules import step
 from serai.opportunistic.engine.state import NONE, Net
+
+_FEW = 8  # entries that are sorted as they stand
 
 
 @step
@@ -13,7 +15,7 @@ def stir(net: Net, node: int) -> None:
         return
     who.stirred = 1
     run = net.run[0]
-    net.line[run.line] = (key_in_slot(net.run[0].key, node) << 31) | int(node)
+    net.line[run.line] = (mix(net.run[0].key ^ who.mixed) << 31) | int(node)
     run.line += 1
 
 
@@ -42,19 +44,40 @@ def stir_all(net: Net) -> None:
 
 @step
 def sort_line(net: Net) -> None:
-    """Sort the line by the nodes' keys: Shell's method, in place."""
-    line, count = net.line, net.run[0].line
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, count):
-            entry, place = line[i], i
-            while place >= gap and line[place - gap] > entry:
-                line[place] = line[place - gap]
-                place -= gap
-            line[place] = entry
-        gap //= 3
+    """Sort the line by the nodes' keys, which are spread evenly: each entry goes near its place, then to it."""
+    count = net.run[0].line
+    if count > _FEW:
+        spread(net, count)
+    line = net.line
+    for i in range(1, count):
+        entry, place = line[i], i
+        while place > 0 and line[place - 1] > entry:
+            line[place] = line[place - 1]
+            place -= 1
+        line[place] = entry
+
+
+@step
+def spread(net: Net, count: int) -> None:
+    """Put the entries into as many buckets as there are entries: those of a lower one are lower."""
+    line, sorting, places = net.line, net.sorting, net.places
+    for bucket in range(count + 1):
+        places[bucket] = 0
+    for i in range(count):
+        sorting[i] = line[i]
+        places[bucket_of(line[i], count) + 1] += 1
+    for bucket in range(count):
+        places[bucket + 1] += places[bucket]
+    for i in range(count):
+        bucket = bucket_of(sorting[i], count)
+        line[places[bucket]] = sorting[i]
+        places[bucket] += 1
+
+
+@step
+def bucket_of(entry: int, count: int) -> int:
+    """The bucket of an entry: the share of all keys that are below its key."""
+    return ((entry >> 31) * count) >> 32
 
 
 @step

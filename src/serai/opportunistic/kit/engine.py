@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from serai.opportunistic.engine.setup import contacts_that_count, order_of
+from serai.opportunistic.engine.setup import contacts_that_count
 from serai.opportunistic.engine.state import Medium, Outcome
 from serai.opportunistic.kit.exchange import Exchange
 from serai.opportunistic.kit.nodes import IDLE, Link, Node
 from serai.opportunistic.kit.router import Copy, Peer, Router
 from serai.opportunistic.rules import RouterRules, has_unit_left, instant_key, is_expired
 from serai.opportunistic.world import ContactWorld, check
+from serai.world.orders import order_of
 
 
 class Network(Exchange):
