@@ -4,7 +4,6 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := .venv/.ready
 DOCS_READY := .venv/.ready-docs
-BENCH_READY := .venv/.ready-bench
 
 # Kernel tests that also run uncompiled, and compiled with bounds checks.
 KERNEL_TESTS := $(wildcard tests/*/test_rules.py tests/*/test_twins.py) tests/field/test_pools_and_words.py tests/core/test_shared.py tests/core/test_linking.py
@@ -32,7 +31,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/shape.py
 
-bench: $(BENCH_READY)
+bench: $(READY)
 	$(BIN)/python benchmarks/field.py
 	$(BIN)/python benchmarks/overlay.py
 	$(BIN)/python benchmarks/opportunistic.py
@@ -57,10 +56,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) hatchling setuptools  # setuptools: Spark comes as source
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@$(PIP) --no-deps pyD3TN  # a peer for tests: it pins an old cbor2, and works with a new one
-	@touch $@
-
-$(BENCH_READY): $(READY)
-	@$(PIP) --no-build-isolation --editable '.[dev,bench]'
 	@touch $@
 
 $(DOCS_READY): $(READY)

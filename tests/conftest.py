@@ -33,3 +33,20 @@ def spark() -> Iterator[Any]:
     session = spark_session("local[2]")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A stand-in for an object store, with an empty bucket."""
+    from tests.spark.object_store import Stand
+
+    stand = Stand()
+    for name, value in stand.environment.items():
+        monkeypatch.setenv(name, value)
+    stand.bucket().create()
+    yield stand
+    stand.stop()
+    stand.start()  # what a test leaves away must be there to be emptied
+    stand.bucket().objects.all().delete()
+    stand.bucket().delete()
+    stand.stop()

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from serai.pipeline.tables import Tables
-from serai.spark.stores import Folder
+from serai.spark.stores import store_at
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 NOW = BEGIN.timestamp() + 10 * 86_400
@@ -95,6 +95,18 @@ def answer_of(home: Path) -> list[Any]:
     return [events, rows_of(home, "pairs", "event", "subscription")]
 
 
-def rows_of(home: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    found = Tables(Folder(home)).read(table, list(columns))
-    return sorted(zip(*(found[name].to_pylist() for name in columns), strict=True), key=str)
+def tables_of(home: Path | str) -> list[Any]:
+    """All tables, but for when and in which batches it came."""
+    return [
+        rows_of(home, "events", "event", "node", "seq", "temperature", "time", "day"),
+        rows_of(home, "pairs", "event", "subscription"),
+        rows_of(home, "rejects", "file", "id", "reason", "row"),
+        rows_of(home, "journal", "sha256", "name", "rows", "new", "repeated", "state", "reason"),
+    ]
+
+
+def rows_of(home: Path | str, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    found = Tables(store_at(home)).read(table, list(columns))
+    nothing = [None] * len(found)  # a column that nothing ever filled is not there
+    told = (found[name].to_pylist() if name in found.column_names else nothing for name in columns)
+    return sorted(zip(*told, strict=True), key=str)

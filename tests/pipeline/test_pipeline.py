@@ -3,10 +3,7 @@
 import json
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -21,7 +18,7 @@ from serai.pipeline.run import Progress, match_again, retry, run, run_once
 from serai.pipeline.tables import Tables
 from serai.spark.places import alone_in
 from serai.spark.stores import Folder
-from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, answer_of, event, logs, make_field, put, rows_of
+from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, event, logs, make_field, put, rows_of
 from tests.spark.cluster import until
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
@@ -150,50 +147,6 @@ def test_any_order_and_repetition_gives_the_same_tables(tmp_path: Path, seed: in
     assert {name for name, *_ in answers[0][0]} == {
         f"{row['node']}/1/{row['seq']}" for _, rows in files for row in rows
     }
-
-
-KILLED = """
-import os, signal, sys
-from tests.pipeline.test_pipeline import once
-from pathlib import Path
-left = int(sys.argv[2])
-
-def hook(event, arguments):  # whatever is done to a file or a folder may be the last thing that is done
-    global left
-    if event in ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir"):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(hook)
-once(Path(sys.argv[1]))
-print(int(sys.argv[2]) - left)
-"""
-
-
-def test_killed_at_random_the_tables_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
-    draw = random.Random(7)
-    files = logs(draw, 12)
-    kills, died = 50 if THOROUGH else 3, 0
-    for name in ("killed", "quiet"):
-        make_field(tmp_path / name)
-    for number in range(kills):
-        for name, rows in files[number * len(files) // kills : (number + 1) * len(files) // kills]:
-            for each in ("killed", "quiet"):
-                put(tmp_path / each / "inbox", name, rows)
-        command = [sys.executable, "-c", KILLED, str(tmp_path / "killed" / "field.toml"), str(draw.randint(1, 360))]
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True)
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr
-        died += done.returncode != 0
-    assert died >= kills // 3
-    for name in ("killed", "quiet"):
-        once(tmp_path / name / "field.toml")
-    killed, quiet = (
-        [*answer_of(tmp_path / name / "home"), rows_of(tmp_path / name / "home", "journal", "sha256", "rows")]
-        for name in ("killed", "quiet")
-    )
-    assert killed == quiet
-    assert set(outbox(tmp_path / "killed")) == set(outbox(tmp_path / "quiet"))
 
 
 def test_a_crash_between_the_tables_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,6 +209,21 @@ def test_a_long_file_is_read_in_parts_and_forgotten_whole_if_it_is_damaged(
     assert status.repeated == 120
 
 
+def test_a_disk_that_fails_is_no_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong with the disk stops the batch; were it the file's fault, good files would be set aside."""
+    field = make_field(tmp_path)
+    put(tmp_path / "inbox", "a.parquet", [event(1, 1)])
+
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(pq, "ParquetFile", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            once(field)
+    assert once(field).quarantined == ()
+
+
 def test_sqlite_values_of_several_types_and_odd_names(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     with sqlite3.connect(path) as database:

@@ -1,52 +1,21 @@
 """Messages of a broker: what was acknowledged is on the disk, also if the broker or we go down."""
 
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from getpass import getuser
 from pathlib import Path
 
 import pytest
 from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
 
 from serai.core.errors import BadInput, CannotRun
 from serai.pipeline.config import load_pipeline
 from serai.pipeline.spool import Broker, _File, line_of, spool
+from tests.pipeline.brokers import Mosquitto, field_with
 from tests.pipeline.field import CONFIG, event, make_field, rows_of
-from tests.pipeline.test_pipeline import free_port, listens, once, until
-from tests.programs import program
-
-
-class Mosquitto:
-    """A broker that remembers, and can be stopped and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        folder.mkdir()
-        settings = f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\nuser {getuser()}\n"
-        (folder / "mosquitto.conf").write_text(f"{settings}persistence_location {folder}/\nmax_queued_messages 0\n")
-        self.command = [program("mosquitto"), "-c", str(folder / "mosquitto.conf")]
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stderr=subprocess.DEVNULL)
-        until(lambda: listens(self.port), "the broker listens")
-
-    def close(self) -> None:
-        self.process.terminate()
-        self.process.wait(20)
-
-    def publish(self, payloads: list[bytes]) -> None:
-        client = Client(CallbackAPIVersion.VERSION2)
-        client.connect("127.0.0.1", self.port)
-        client.loop_start()
-        for payload in payloads:
-            client.publish("field/a/events", payload, qos=1).wait_for_publish(20)
-        client.disconnect()
-        client.loop_stop()
+from tests.pipeline.test_pipeline import once
+from tests.spark.cluster import free_port, until
 
 
 @pytest.fixture
@@ -59,15 +28,8 @@ def messages(first: int, last: int) -> list[bytes]:
     return [json.dumps(event(1, seq)).encode() for seq in range(first, last)]
 
 
-def field_with(folder: Path, broker: Mosquitto) -> Path:
-    source = (
-        f'{{kind = "mqtt", broker = "mqtt://127.0.0.1:{broker.port}", topics = ["field/+/events"], flush = "200 ms"}}'
-    )
-    return make_field(folder / "field", CONFIG.replace("source = [", f"source = [{source}, "))
-
-
 def test_the_broker_is_restarted_and_nothing_is_lost(tmp_path: Path, broker: Mosquitto) -> None:
-    field = field_with(tmp_path, broker)
+    field = field_with(tmp_path / "field", broker)
     source = source_of(field)
     listening: list[str] = []
     stop = threading.Event()
@@ -103,7 +65,7 @@ def seen(folder: Path) -> int:
 def test_what_was_not_acknowledged_comes_again(
     tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    field = field_with(tmp_path, broker)
+    field = field_with(tmp_path / "field", broker)
     once(field)  # from now on the broker knows us
     broker.publish(messages(1, 11))
     with monkeypatch.context() as cut:  # the power goes after the sync, before the acknowledgement

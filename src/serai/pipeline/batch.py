@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from serai.core.conditions import Kind, kinds_by_use
+from serai.core.errors import CannotRun
 from serai.matching.boxes import boxes_of, kind_of
 from serai.matching.landing import Landing
 from serai.matching.match import warm_up
@@ -100,12 +101,13 @@ class Batches:
             return None
         days = None if copies else self.days
         plan = Plan(batch, copies, self._fixed_subscriptions(), now(), days)
-        table = pa.Table.from_pylist([{"batch": batch, "plan": json.dumps(asdict(plan))}], SCHEMAS["plans"])
-        self.tables.append("plans", batch, table, uuid4().hex)  # of two runners the second fails
+        said = json.dumps(asdict(plan))
+        table = pa.Table.from_pylist([{"batch": batch, "plan": said}], SCHEMAS["plans"])
+        self.tables.append("plans", batch, table, uuid4().hex)
+        if self.tables.plan(batch) != said:
+            raise CannotRun(f"{self.store}: another serai has begun batch {batch}; let only one work on a home")
         self.days = self.days if copies else None
-        known = self.tables.plan(batch)
-        assert known is not None
-        return Plan(**json.loads(known))
+        return plan
 
     def _first_of(self, waiting: Sequence[str]) -> list[str]:
         """So many files as a batch takes: one at least."""

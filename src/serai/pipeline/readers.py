@@ -133,6 +133,8 @@ def _parquet_tables(path: Path) -> Iterator[pa.Table]:
             for batch in file.iter_batches(_ROWS, use_threads=False):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # the system's: the disk is to blame, not the file
+            raise
         raise BadInput(f"not a Parquet file that can be read ({str(error).splitlines()[0]})") from error
 
 

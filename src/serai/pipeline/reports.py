@@ -147,7 +147,9 @@ def _quarantined(journal: pa.Table) -> Iterator[dict[str, Any]]:
     bad = journal.filter(pc.equal(journal["state"], "quarantined"))
     resolved = journal.filter(pc.equal(journal["state"], "done"))["sha256"]
     left = bad.filter(pc.invert(pc.is_in(bad["sha256"], resolved.combine_chunks())))
-    yield from left.select(["name", "reason", "batch"]).to_pylist()
+    last = {row["sha256"]: row for row in left.select(["sha256", "name", "reason", "batch"]).to_pylist()}
+    for row in last.values():  # once, however often it was tried
+        yield {name: row[name] for name in ("name", "reason", "batch")}
 
 
 def _carriers(summary: Summary) -> Iterator[CarrierReport]:

@@ -13,6 +13,7 @@ _FULL = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|\[
 _NO_STORE = re.compile(
     r'No FileSystem for scheme "?([\w+.-]+)|ClassNotFoundException: Class (org\.apache\.hadoop\.fs\.\S+)'
 )
+_STORE = re.compile(r"(AWS Error [^(:]+|Generic \w+ error|Azure[^:]+|google::cloud[^:]+)")
 _AWAY = re.compile(r"\[Errno \d+\]|OSError|AWS Error|Generic \w+ error|Input/output error|Stale file handle")
 _NOISE = ("at ", "File ", "...", "Driver stacktrace", "Traceback", "Caused by", "SQLSTATE")
 
@@ -42,6 +43,8 @@ def plainly(error: BaseException, place: str | Path, kept: str = "") -> BaseExce
         return CannotRun(f"{place}: no space left; {kept}free some space and give the same command again")
     if ours and (missing := _NO_STORE.search(text)):
         return BadInput(f"{place}: this Spark cannot read such addresses ({missing[1] or missing[2]} is missing)")
+    if isinstance(error, OSError) and (away := _STORE.search(text)):
+        return CannotRun(f"{place}: cannot be reached ({away[1]}); {kept}give the same command again")
     if isinstance(error, OSError) or not ours:
         return error
     return CannotRun(f"{place}: Spark gave up: {telling_line(text) or type(error).__name__}")

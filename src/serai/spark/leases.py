@@ -33,7 +33,10 @@ def alone_at(store: Store) -> Iterator[None]:
         store.path.mkdir(parents=True, exist_ok=True)
         with alone_in(store.path):
             store.clear_asides()
-            yield
+            try:
+                yield
+            finally:
+                store.clear_asides()
         return
     _wait_for_silence(store)
     stop = threading.Event()
@@ -49,6 +52,7 @@ def alone_at(store: Store) -> Iterator[None]:
         with suppress(OSError):
             if (held := _held(store)) is not None and held["who"] == own["who"]:
                 store.remove([_LEASE])
+        store.clear_asides()
 
 
 def _keep(store: Store, own: dict[str, Any], stop: threading.Event) -> None:

@@ -11,6 +11,7 @@ import ctypes
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 from serai.spark.places import is_address, local_path
 
 _PART: Final = ".aside-"
@@ -59,6 +60,9 @@ class Store(Protocol):
     def aside(self) -> Path:
         """An own folder of this machine for files that are not whole yet."""
 
+    def clear_asides(self) -> None:
+        """Remove what was left aside."""
+
     def sync(self) -> None:
         """Come back when the disk has what was written."""
 
@@ -95,13 +99,10 @@ class Folder:
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
         """Write a file, whole or not at all; one of that name is replaced."""
         place = self.path / name
-        aside = place.with_name(f"{_PART}{os.getpid()}-{place.name}")
+        aside = self.path / f"{_PART}{os.getpid()}-{threading.get_ident()}"
+        place.parent.mkdir(parents=True, exist_ok=True)
         try:
-            try:
-                aside.write_bytes(data)
-            except FileNotFoundError:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                aside.write_bytes(data)
+            aside.write_bytes(data)
             aside.replace(place)
         except OSError:
             with suppress(OSError):
@@ -150,9 +151,12 @@ class Folder:
         return place
 
     def clear_asides(self) -> None:
-        """Remove what processes left that died; to be called by whoever is alone here."""
+        """Remove what was left aside, also by processes that died; to be called by whoever is alone here."""
         for left in self.path.glob(f"{_PART}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
 
     def sync(self) -> None:
         """Come back when the disk has what was written."""
@@ -168,7 +172,7 @@ class Bucket:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._aside: Any = None
+        self._aside: Path | None = None
 
     def __str__(self) -> str:
         return self.address
@@ -183,9 +187,8 @@ class Bucket:
     def _opened(self) -> tuple[pafs.FileSystem, str]:
         try:
             return pafs.FileSystem.from_uri(self.address)  # type: ignore[no-any-return]
-        except (pa.ArrowInvalid, OSError) as error:
-            said = str(error).splitlines()[0]
-            raise BadInput(f"{self.address}: no address of a store that can be used ({said})") from None
+        except pa.ArrowInvalid as error:  # not BadInput: nobody must take it for a file that cannot be read
+            raise CannotRun(f"{self.address}: no address that can be used ({str(error).splitlines()[0]})") from None
 
     def _place(self, name: str) -> str:
         return f"{self._opened[1]}/{name}"
@@ -238,11 +241,14 @@ class Bucket:
     def aside(self) -> Path:
         """An own folder of this machine for files that are not whole yet."""
         if self._aside is None:
-            self._aside = tempfile.TemporaryDirectory(prefix="serai-")
-        return Path(self._aside.name)
+            self._aside = Path(tempfile.mkdtemp(prefix="serai-"))
+        return self._aside
 
     def clear_asides(self) -> None:
-        """Nothing: they lie on the machines."""
+        """Remove what this process left aside."""
+        if self._aside is not None:
+            shutil.rmtree(self._aside, ignore_errors=True)
+            self._aside = None
 
     def sync(self) -> None:
         """Nothing: what a store has accepted is kept."""
