@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example
 from hypothesis import given as tried
 from hypothesis import settings, target
 from hypothesis import strategies as st
@@ -83,6 +84,8 @@ def given_from(seed: int, duration_s: float, **size: int) -> Given:
     st.sampled_from([END_S, END_S, 25.5]),
     st.sampled_from([13, 13, 13, 90]),
 )
+@example(2, flooding.Settings(seen="vector", order="random", wanted_first=False, repeat="3 s"),
+         {"store_bytes": 1 << 60, "when_full": "refuse", "keep_own": 0}, 4000.0, END_S, 90)  # fmt: skip
 def test_cores_and_stores_do_what_the_kernel_does(
     seed: int, chosen: Any, nodes: dict[str, Any], rate_bps: float, duration_s: float, most: int
 ) -> None:

@@ -285,7 +285,8 @@ class Contacts:
         else:
             seen = message.seen.marks
         made_s = min(message.made_s, now_s + self.settings.skew_s)
-        for entry in self.router.receive_control(peer, ControlMessage(made_s, 0, seen, content), now_s):
+        is_delta = isinstance(message.seen, JournalSeen)
+        for entry in self.router.receive_control(peer, ControlMessage(made_s, 0, seen, content, is_delta), now_s):
             draft.row("entry", *_told(entry))
         draft.words.append(Ready(peer))
 
@@ -301,8 +302,9 @@ class Contacts:
         else:
             if seen.first == 1:
                 journal.marks.clear()
-            if len(journal.marks) < _MOST_MARKS:  # what is not remembered is refused as a duplicate
-                journal.marks |= seen.marks
+            if len(journal.marks) >= _MOST_MARKS:  # what is not remembered is refused as a duplicate
+                seen = seen._replace(marks=frozenset())
+            journal.marks |= seen.marks
             journal.upto = max(journal.upto, seen.last)
         self._forget_journals(peer)
         goes_on, journal.goes_on = journal.goes_on, len(seen.marks) == lists.MAX_MARKS

@@ -52,6 +52,7 @@ class ControlMessage:
     seen: frozenset[int] | BloomFilter
     content: Any
     """Of the protocol: the channels it wants, the entries of its subscription list, or its predictabilities."""
+    is_delta: bool = False  # `seen` is only what is new since the last list
 
 
 @dataclass(frozen=True)

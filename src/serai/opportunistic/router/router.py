@@ -247,7 +247,7 @@ class Router:
         contact = self.contacts.get(peer)
         if contact is None:
             return ()
-        if self.rules.seen == VECTOR and tells_seen(self.rules):
+        if self.rules.seen == VECTOR and tells_seen(self.rules) and not message.is_delta:
             # what the neighbour had seen before and tells no more has expired
             contact.known = {mark for mark in contact.known if mark in self.seen}
         contact.filters = [told for told in contact.filters if told[1] + self.longest_s > now_s]
