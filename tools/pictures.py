@@ -19,8 +19,8 @@ from serai.report.maps import energy_map, field_map
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "pictures"
 SCENARIO, PROTOCOL, SEED = "field", "cet", 3
-MOMENT: Final = "#t=2460&e=2464"
-"""An event that seven of ten subscribers get within 86 s, and three never: docs/replay.md tells why."""
+MOMENT: Final = "#t=1222&e=1184"
+"""An event that eight of ten subscribers get within 70 s, and two never: docs/replay.md tells why."""
 
 
 def drawings() -> dict[str, str]:

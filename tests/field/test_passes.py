@@ -205,7 +205,8 @@ def same_broadcasts(records: Records, other: Records) -> Records:
     assert records.watched is not None
     assert other.watched is not None
     watched = replace(records.watched, spent=other.watched.spent)
-    return replace(records, control_pj=other.control_pj, watched=watched)
+    steady_pj = [[ours[0], theirs[1]] for ours, theirs in zip(records.steady_pj, other.steady_pj, strict=True)]
+    return replace(records, control_pj=other.control_pj, steady_pj=steady_pj, watched=watched)
 
 
 @pytest.mark.parametrize("zone", ["path", "announced", "pruned", "in-range"])

@@ -200,6 +200,7 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         control_messages=Counter(ledger.control_messages),
         control_bits=Counter(ledger.control_bits),
         died=ledger.died.tolist(),
+        steady_pj=np.stack([ledger.steady_event_pj, ledger.steady_control_pj], axis=1).tolist(),
         watched=None if full.watched is None else as_watched(ledger, full.watched),
     )
 

@@ -26,7 +26,10 @@ def test_known_answer():
         ELECTRONICS_PJ + 6**2 * PER_SQUARE_METRE_PJ,
         2 * ELECTRONICS_PJ + (0**2 + 2**2) * PER_SQUARE_METRE_PJ,
     ]
-    expected = run.ledger._replace(event_pj=np.array(spent), received=np.array([0, 0, 0]))
+    # The steady part of the minute is 15 s to 37 s and 37 s to 60 s: what happened at 28 s is in its first half.
+    steady = np.array([[0, 0, ELECTRONICS_PJ + 2**2 * PER_SQUARE_METRE_PJ], [0, 0, 0]])
+    nothing = np.array([0, 0, 0])
+    expected = run.ledger._replace(event_pj=np.array(spent), steady_event_pj=steady, received=nothing)
     assert_same_ledger(aggregate_full_log(run.full, run), expected)
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example
+from hypothesis import example, settings, target
 from hypothesis import given as tried
-from hypothesis import settings, target
 from hypothesis import strategies as st
 
 from serai.cli import execute

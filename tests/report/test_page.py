@@ -15,7 +15,7 @@ from serai.core.errors import CannotRun
 from serai.core.statistics import Estimate, t_quantile
 from serai.kinds import OVERLAY
 from serai.log.svg import width_of
-from serai.report.answer import opening
+from serai.report.answer import headline, opening
 from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
@@ -166,11 +166,38 @@ def test_the_answer_names_the_best():
         "CET (88 %) and CED (85 %) deliver most, and no difference between them is certain"
     )
     assert opening.endswith(
-        " Of those that deliver at least nine tenths of that: best in delay: CET (216.3 ± 4.5 s, delivers 88.0 %);"
-        " in transmissions per event: CED (31.00 ± 0.65, delivers 85.0 %);"
-        " in lifetime: CED (3.390 ± 0.071 d, delivers 85.0 %)."
+        " Of those that deliver at least nine tenths of that, in delay CET (216.3 ± 4.5 s, delivers 88.0 %) is best;"
+        " in transmissions per event CED (31.00 ± 0.65, delivers 85.0 %) is best;"
+        " in lifetime CED (3.390 ± 0.071 d, delivers 85.0 %) is best."
     )
     assert "20 seeds" in seeds
+
+
+def with_errors(part: float):
+    """The same means on one point, all with standard errors of that part of them, and no paired tests."""
+    found = results()
+    estimates = {key: Estimate(one.mean, part * one.mean, one.count) for key, one in found.estimates.items()}
+    return replace(found, estimates=estimates, differences={})
+
+
+def test_nobody_is_called_the_best_where_that_is_not_certain():
+    """`headline` and `opening` stand one below the other: CET is not "best" below "no difference is certain"."""
+    sure, unsure = with_errors(1e-4), with_errors(0.2)
+    assert headline(sure).startswith("CET delivers most, 88 % of what subscribers want")
+    assert "in delay CET (216.3" in opening(sure)
+    assert opening(sure).count("is best") == 3
+    assert "no difference between them is certain" in headline(unsure)
+    assert "is best" not in opening(unsure)
+    assert "in lifetime nobody is certainly best: CED (3.4" in opening(unsure)
+
+
+def test_nobody_is_praised_for_a_battery_that_delivers_little():
+    """DG's would last a hundred days, with half of the deliveries."""
+    found = with_errors(1e-4)
+    lasting = {(case, "lifetime_days"): Estimate(100.0, 0.1, 20) for case in found.cases if case.protocol == "dg"}
+    said = replace(found, estimates=dict(found.estimates) | lasting)
+    assert headline(said).endswith("CET's first battery is empty after 2.5 days; with CED that takes 3.4.")
+    assert "100" not in opening(said)
 
 
 def test_the_answer_to_a_sweep_names_the_best_and_the_worst_point():

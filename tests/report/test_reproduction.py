@@ -12,10 +12,10 @@ from serai.field.paper import (
     CLAIMS,
     COMMON,
     EXHIBITS,
-    HEARD,
     IF_MISSED,
     METRICS,
     PUBLISHED,
+    SILENT,
     default_setup,
     setups,
 )
@@ -86,8 +86,8 @@ def test_plan_has_every_set_up_once():
     assert all(find(found) is not None for found in setups(("ced", "cet")))
     assert find(default_setup("ced", CALIBRATED)) == find(default_setup("ced", COMMON)) == Case(0, "ced")
     assert find(default_setup("cet", CALIBRATED)) != find(default_setup("cet", COMMON))
-    assert find(default_setup("ced", HEARD)) is None
-    assert finder(paper_plan(("ced",), 5, ablate=True))(default_setup("ced", HEARD)) is not None
+    assert find(default_setup("ced", SILENT)) is None
+    assert finder(paper_plan(("ced",), 5, ablate=True))(default_setup("ced", SILENT)) is not None
 
 
 def test_plans_of_the_papers_share_a_folder():
@@ -135,9 +135,15 @@ def test_claims_are_judged_from_the_right_curves():
     assert verdicts["CET 4.6, Table 3", "sensors spend more energy under CET than under DG"] == HOLDS
 
 
-def test_claims_under_pauses_that_are_heard_are_there_if_they_were_run():
-    assert "heard in pauses" not in claims_table(reproduction()).heads
-    assert "heard in pauses" in claims_table(reproduction(ablate=True)).heads
+def test_claims_under_silent_pauses_are_there_if_they_were_run():
+    assert "silent in pauses" not in claims_table(reproduction()).heads
+    table = claims_table(reproduction(ablate=True))
+    assert table.heads[4:] == ("common rules", "silent in pauses")
+    verdicts = {row[0].text: tuple(cell.text for cell in row[4:]) for row in table.rows}
+    assert "–" not in verdicts["CET 4.2, Table 2"]
+    assert verdicts["CET 4.3, Fig. 8"][0] == "–"  # figures of CET are run in its own set-up,
+    assert verdicts["CET 4.3, Fig. 8"][1] != "–"  # and against speed with silent pauses
+    assert verdicts["CET 4.4, Fig. 9"] == ("–", "–")
 
 
 def test_numbers_run_as_the_sentence_does():
@@ -180,13 +186,12 @@ def test_a_comparison_at_defaults_has_tables_and_claims_of_tables_only():
     assert {EXHIBITS[claim.exhibit].axis for claim in demo.claims()} == {None}
 
 
-def test_figures_have_numbers_of_both_rule_sets_where_they_differ():
+def test_figures_have_numbers_of_every_point():
     found = reproduction()
     table = figure_table(found, EXHIBITS["cet-fig-9"])
     assert table.heads == (
         "N",
         *("CET delivered, %", "CET copies", "CET delay, s"),
-        *("CET (common) delivered, %", "CET (common) copies", "CET (common) delay, s"),
         *("DG delivered, %", "DG copies", "DG delay, s"),
     )
     assert [row[0].value for row in table.rows] == [40, 60, 80, 100, 120, 140]
@@ -198,7 +203,7 @@ def test_ablations_are_shown_if_they_were_run():
     assert ablation_table(reproduction(), "ced") is None
     table = ablation_table(reproduction(ablate=True), "cet")
     assert table is not None
-    assert [row[0].text for row in table.rows][:3] == ["published", "none", "protocol.silent_while_pausing=false"]
+    assert [row[0].text for row in table.rows][:3] == ["published", "none", "protocol.silent_while_pausing=true"]
     assert len(table.rows) == 2 + 15
     assert table.rows[1][1].remark == "(+0 %)"
 

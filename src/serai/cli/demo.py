@@ -135,12 +135,15 @@ def comparison(rows: Sequence[Row], seeds: int) -> str:
 
 
 def _remarks(rows: Iterable[Row]) -> Iterator[str]:
-    """What the marks in the table mean: each missed number with its reason, then those of which nothing is known."""
+    """What the marks in the table mean: what is missed for each reason, then those of which nothing is known."""
     found = [(row, metric) for row in rows for metric in _COLUMNS]
+    reasons: dict[str, list[str]] = {}
     for row, metric in found:
         if row.standing(metric) == MISSED:
             what = f"{row.protocol.upper()}'s {_COLUMNS[metric].name}"
-            yield f" * missed: {what}: {why_missed(row.protocol, metric)}"
+            reasons.setdefault(why_missed(row.protocol, metric), []).append(what)
+    for reason, missed in reasons.items():
+        yield f" * missed: {' and '.join(missed)}: {reason}"
     if any(row.standing(metric) == UNTOLD for row, metric in found):
         yield f" ? cannot be told with so few seeds: the interval crosses {100 * NEAR:.0f} % of what is published"
 

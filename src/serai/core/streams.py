@@ -17,9 +17,9 @@ def order_key(seed: int) -> int:
     return int(stream(seed, ORDER).integers(1 << 62))
 
 
-def stream(seed: int, concern: int) -> np.random.Generator:
+def stream(seed: int, *concern: int) -> np.random.Generator:
     """The random numbers of one concern."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, concern])))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *concern])))
 
 
 def draw_values(attributes: tuple[Attribute, ...], count: int, rng: np.random.Generator) -> NDArray[np.float64]:

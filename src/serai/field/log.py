@@ -37,6 +37,8 @@ class Ledger(NamedTuple):
     received: Counts  # [sensor] event messages, refused ones not counted
     event_pj: Counts  # [sensor] picojoules
     control_pj: Counts  # [sensor] picojoules
+    steady_event_pj: Counts  # [half, sensor] of these, in the halves of the run's steady part: field/lifetime.py
+    steady_control_pj: Counts
     died: Times  # [sensor] the second in which its battery was empty; -1: it lived on
     drops: dict[str, int]  # by reason
     control_messages: dict[str, int]  # by kind

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from serai.core.content import matches
 from serai.core.energy import Radio, distance, receive_pj, transmit_pj
 from serai.core.interested import count_interested
 from serai.field.engine.state import DROPS
+from serai.field.lifetime import lifetimes_of, steady_part
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.losses import losses_of
 from serai.field.protocols import PROTOCOLS
@@ -29,7 +31,6 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _PJ_PER_J: Final = 1e12
-_S_PER_DAY: Final = 86_400
 
 
 # --- What is measured
@@ -124,7 +125,7 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
     """Every metric of a run; with `upper_bound` also what its contacts alone would allow (takes longer)."""
     lost = loss_metrics(losses_of(run))
     run = _as_born(run)
-    ledger, interested, delivered = run.ledger, _interested(run), _delivered(run)
+    ledger, interested, delivered, lifetimes = run.ledger, _interested(run), _delivered(run), lifetimes_of(run)
     return FieldMetrics(
         protocol=run.protocol,
         seed=run.seed,
@@ -138,7 +139,9 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         load_imbalance=ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
         **_deliveries(run, interested, delivered),
         **delay_metrics(delivered.delay_s),
-        **_lifetimes(run),
+        lifetime_days=lifetimes.days,
+        lifetime_events_only_days=lifetimes.events_only_days,
+        lifetime_with_control_days=lifetimes.with_control_days,
         **{f"drops_{reason}": ledger.drops.get(reason, 0) for reason in DROPS},
         **lost,
         **(_upper_bounds(run) if upper_bound else _NO_BOUNDS),
@@ -202,34 +205,6 @@ def _deliveries(run: FieldRun, interested: Counts, delivered: _Delivered) -> dic
         "copies_per_event": ratio(transmissions, shared_by),
         "transmissions_per_event": ratio(transmissions, events),
     }
-
-
-def _lifetimes(run: FieldRun) -> dict[str, Any]:
-    """Days until the first sensor has spent its battery, with and without what control messages take."""
-    ledger = run.ledger
-    events_only = _lifetime_days(run, ledger.event_pj)
-    with_control = _lifetime_days(run, ledger.event_pj + ledger.control_pj)
-    extrapolated = with_control if run.scenario.radio.control_costs else events_only
-    dead = ledger.died[ledger.died >= 0]
-    return {
-        "lifetime_days": int(dead.min()) / _S_PER_DAY if len(dead) else extrapolated,
-        "lifetime_events_only_days": events_only,
-        "lifetime_with_control_days": with_control,
-    }
-
-
-def _lifetime_days(run: FieldRun, spent_pj: Counts) -> float:
-    """When the first battery is empty if every sensor goes on as in the run; infinite if none spends any."""
-    if not len(spent_pj):
-        return math.nan
-    spending = spent_pj > 0
-    if not spending.any():
-        return math.inf
-    ledger = run.ledger
-    end_s: float = run.scenario.duration_s if ledger.ended_s is None else ledger.ended_s
-    observed_s = np.where(ledger.died < 0, end_s, ledger.died)
-    lives_s = run.world.battery_j * _PJ_PER_J / np.maximum(spent_pj, 1) * observed_s
-    return float(lives_s[spending].min()) / _S_PER_DAY
 
 
 _BOUNDS: Final = ("direct", "community", "epidemic")
@@ -337,17 +312,15 @@ def aggregate_full_log(full: FullLog, run: FieldRun) -> Ledger:
     """The ledger that a full log adds up to; control messages, which it does not list, are the run's."""
     sensors, events = len(run.world.sensor_x), len(run.world.event_sensor)
     transfers = full.transfers
-    accepted = transfers.outcome == 0
     sent_by = transfers.sender[transfers.sender < sensors]
-    received_by = transfers.receiver[accepted & (transfers.receiver < sensors)]
-    received = np.bincount(received_by, minlength=sensors)
     dropped = np.bincount(full.drops.reason, minlength=len(DROPS))
     return run.ledger._replace(
         **_first_receptions(transfers, run),
         transmissions=np.bincount(transfers.event, minlength=events),
         sent=np.bincount(sent_by, minlength=sensors),
-        received=received,
-        event_pj=_energy_of(transfers, run, received),
+        received=_accepted_by(transfers, sensors),
+        event_pj=_energy_of(transfers, run),
+        steady_event_pj=_steady_energy_of(transfers, run),
         drops={reason: int(count) for reason, count in zip(DROPS, dropped, strict=True)},
     )
 
@@ -371,9 +344,26 @@ def _first_receptions(transfers: Transfers, run: FieldRun) -> dict[str, Any]:
     }
 
 
-def _energy_of(transfers: Transfers, run: FieldRun, received: Counts) -> Counts:
+def _accepted_by(transfers: Transfers, sensors: int) -> Counts:
+    """How many events each sensor accepted."""
+    accepted = (transfers.outcome == 0) & (transfers.receiver < sensors)
+    return np.bincount(transfers.receiver[accepted], minlength=sensors)
+
+
+def _steady_energy_of(transfers: Transfers, run: FieldRun) -> Counts:
+    """What each sensor spent on events in each half of the run's steady part."""
+    steady = steady_part(run.scenario)
+    if steady is None or steady.end > _slots(run):
+        return np.zeros((2, len(run.world.sensor_x)), np.int64)
+    looks = np.searchsorted(transfers.time_s, steady)
+    halves = [Transfers._make(column[a:b] for column in transfers) for a, b in pairwise(looks)]
+    return np.array([_energy_of(half, run) for half in halves])
+
+
+def _energy_of(transfers: Transfers, run: FieldRun) -> Counts:
     """What each sensor spent on sending and on accepting events, by the rules that the engine pays by."""
     radio, bits = radio_of(run), run.scenario.events.size_bits
+    received = _accepted_by(transfers, len(run.world.sensor_x))
     spent_pj = received * receive_pj(radio, bits)
     sends = np.stack([transfers.time_s, transfers.sender, transfers.receiver])[:, transfers.sender < len(received)]
     for (time_s, sender, receiver), count in zip(*_distinct(sends), strict=True):

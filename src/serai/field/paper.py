@@ -42,15 +42,17 @@ PUBLISHED: Final[tuple[Published, ...]] = (
     Published("dg", "lifetime_days", 6.04, "d", f"{_CED} 3"),
 )
 
+_PAUSES_COST: Final = (
+    "a subscriber is heard while it pauses, and all that its community sends goes through the sensors around it; with"
+    " protocol.silent_while_pausing=true the lifetime is within 10 %, but the trends with speed are not the paper's"
+)
 IF_MISSED: Final[dict[tuple[str, str], str]] = {
     ("dg", "lifetime_days"): (
         "the published 6.04 d need a busiest sensor with about twice the mean load;"
         " here it carries three and a half times as much"
     ),
-    ("cet", "mean_delay_s"): (
-        "a pausing subscriber is silent here, in all three protocols alike; with"
-        " protocol.silent_while_pausing=false the delay fits, but the lifetime does not"
-    ),
+    ("ced", "lifetime_days"): _PAUSES_COST,
+    ("cet", "lifetime_days"): _PAUSES_COST,
 }
 """The likely reason, where a published number is missed; whether it is, `serai.papers.verdicts` says."""
 
@@ -122,11 +124,9 @@ def _speed_claims(exhibit: str, section: str, protocol: str) -> tuple[Claim, ...
     name = protocol.upper()
     return (
         Order(exhibit, section, f"{name} delivers more than DG at every speed", _RATIO, protocol, "dg"),
-        Trend(
-            exhibit, section, f"the ratio of {name} rises with speed", protocol, _RATIO, "rises", if_not=_MORE_PAUSES
-        ),
+        Trend(exhibit, section, f"the ratio of {name} rises with speed", protocol, _RATIO, "rises"),
         Trend(exhibit, section, "the ratio of DG rises with speed", "dg", _RATIO, "rises"),
-        Trend(exhibit, section, f"copies of {name} rise with speed", protocol, _COPIES, "rises", if_not=_MORE_PAUSES),
+        Trend(exhibit, section, f"copies of {name} rise with speed", protocol, _COPIES, "rises"),
         Trend(
             exhibit,
             section,
@@ -168,8 +168,8 @@ _SHARED_BUDGET: Final = (
     " every second"
 )
 _MORE_PAUSES: Final = (
-    "a pausing subscriber is silent here, and a faster one spends more of its time pausing: its legs are shorter, its"
-    " pauses are not"
+    "DG sends nothing to a pausing subscriber here, and a faster one spends more of its time pausing: its legs are"
+    " shorter, its pauses are not; with protocol.silent_while_pausing=false there is little impact"
 )
 _LARGER_COMMUNITIES: Final = "more sensors grow together into fewer and larger communities, which are met sooner"
 
@@ -244,11 +244,11 @@ CLAIMS: Final[tuple[Claim, ...]] = (
 
 CALIBRATED: Final = "calibrated"
 COMMON: Final = "common"
-HEARD: Final = "heard"
+SILENT: Final = "silent"
 RULE_SETS: Final = {
     CALIBRATED: "each protocol in the set-up of its own paper: the built-in scenario of its name",
     COMMON: "all three in one field under one set of rules: the built-in scenario `field`",
-    HEARD: "as calibrated, but a subscriber is heard while it pauses, too",
+    SILENT: "as calibrated, but nothing is sent to a pausing subscriber in CED and CET either, as in DG",
 }
 """Calibrated and common differ for CET alone: its paper has integer attributes, `field` has CED's real ones.
 
@@ -258,7 +258,7 @@ The third is run on request: of all open points, whether a pausing subscriber is
 
 def default_setup(protocol: str, rules: str = CALIBRATED) -> Setup:
     """The set-up at the papers' default parameters."""
-    changed = (("protocol.silent_while_pausing", "false"),) if rules == HEARD else ()
+    changed = (("protocol.silent_while_pausing", "true"),) if rules == SILENT and protocol in _COMMUNITY else ()
     return Setup("field" if rules == COMMON else protocol, protocol, changed)
 
 
@@ -270,6 +270,12 @@ def setup(exhibit: Exhibit, protocol: str, at: float | None, rules: str) -> Setu
     return replace(default, settings=(*default.settings, (axis.key, axis.written(at))))
 
 
+def shows(exhibit: Exhibit, rules: str) -> bool:
+    """Whether an exhibit is run under a rule set: the others show it where they say something else."""
+    axis = exhibit.axis
+    return rules == CALIBRATED or axis is None or (rules == SILENT and axis is _SPEED)
+
+
 def setups(papers: tuple[str, ...], rule_sets: tuple[str, ...] = (CALIBRATED, COMMON)) -> list[Setup]:
     """Everything that has to be run for these papers under these rule sets, each set-up once."""
     shown = [exhibit for exhibit in EXHIBITS.values() if exhibit.paper in papers]
@@ -277,7 +283,7 @@ def setups(papers: tuple[str, ...], rule_sets: tuple[str, ...] = (CALIBRATED, CO
 
 
 def _setups(exhibit: Exhibit, rule_sets: tuple[str, ...]) -> Iterator[Setup]:
-    for rules in rule_sets:
+    for rules in filter(lambda rules: shows(exhibit, rules), rule_sets):
         for protocol in exhibit.protocols:
             for at in exhibit.axis.values if exhibit.axis else (None,):
                 yield setup(exhibit, protocol, at, rules)
@@ -287,7 +293,8 @@ _ALL: Final = ("ced", "cet", "dg")
 _COMMUNITY: Final = ("ced", "cet")
 
 ABLATIONS: Final[tuple[Ablation, ...]] = (
-    Ablation((("protocol.silent_while_pausing", "false"),), _ALL),
+    Ablation((("protocol.silent_while_pausing", "true"),), _COMMUNITY),
+    Ablation((("protocol.silent_while_pausing", "false"),), ("dg",)),
     Ablation((("protocol.match", "sensor"),), _ALL),
     Ablation((("protocol.resend", "each-contact"),), _ALL),
     Ablation((("protocol.zone", "announced"),), _COMMUNITY),
@@ -296,6 +303,7 @@ ABLATIONS: Final[tuple[Ablation, ...]] = (
     Ablation((("protocol.relays", "open"),), _COMMUNITY),
     Ablation((("protocol.stranded", "kept"),), _COMMUNITY),
     Ablation((("protocol.hops", "one"),), _COMMUNITY),
+    Ablation((("protocol.floods", "pruned"),), _COMMUNITY),
     Ablation((("protocol.return_count", "reset"),), ("cet",)),
     Ablation((("protocol.return_memory", "returner"),), ("cet",)),
     Ablation((("protocol.return_to_origin", "true"),), ("cet",)),

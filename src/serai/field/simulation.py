@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
-from serai.core.streams import BIRTHS, CONTENT, INTERESTS, MOVEMENT, PLACEMENT, draw, draw_values, order_key, stream
-from serai.field.engine.state import DROPS, MESSAGES, NONE, Field, Limits
+from serai.core.streams import INTERESTS, MOVEMENT, PLACEMENT, draw, order_key, stream
+from serai.field.births import draw_events
+from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
+from serai.field.lifetime import SteadyPart, steady_part
 from serai.field.log import (
     Control,
     Drops,
@@ -82,8 +84,9 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         start=walkers.start,
         seed=np.random.SeedSequence([seed, MOVEMENT]),
     )
-    sensor, time_s = draw_births(scenario, len(x), seed)
-    attributes = scenario.events.attributes
+    events = scenario.events
+    busy_s = scenario.duration_s - events.quiet_s
+    born_at, born_s, values = draw_events(np.full(len(x), events.interval_s), busy_s, events.attributes, seed)
     where, low, high = draw_interests(scenario, seed)
     return World(
         grid=grid,
@@ -92,10 +95,10 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         sensor_y=y,
         battery_j=np.full(len(x), scenario.sensors.battery_j),
         tracks=tracks,
-        event_sensor=sensor,
-        event_time_s=time_s,
-        event_values=draw_values(attributes, len(sensor), stream(seed, CONTENT)),
-        attribute_names=tuple(attribute.name for attribute in attributes),
+        event_sensor=born_at,
+        event_time_s=born_s,
+        event_values=values,
+        attribute_names=tuple(attribute.name for attribute in events.attributes),
         low=low,
         high=high,
         where=where,
@@ -129,17 +132,6 @@ def place_sensors(
     else:
         x, y = place_uniform(grid, sensors.count, stream(seed, PLACEMENT))
     return tuple(f"s{number}" for number in range(sensors.count)), x, y
-
-
-def draw_births(scenario: FieldScenario, sensors: int, seed: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Which sensor publishes when: a Poisson process each, numbered in order of birth (ties: by sensor)."""
-    rng, events = stream(seed, BIRTHS), scenario.events
-    busy_s = scenario.duration_s - events.quiet_s
-    counts = rng.poisson(busy_s / events.interval_s, sensors)
-    times = rng.uniform(0.0, busy_s, int(counts.sum()))
-    sensor = np.repeat(np.arange(sensors, dtype=np.int32), counts)
-    order = np.argsort(times, kind="stable")  # they are by sensor now, so ties stay so
-    return sensor[order], times[order]
 
 
 def draw_interests(
@@ -182,6 +174,7 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         radio.electronics_j_per_bit, radio.free_space_j_per_bit_m2, radio.multipath_j_per_bit_m4, radio.receive_costs
     )
     births = np.ceil(world.event_time_s).astype(np.int64)
+    steady = steady_part(scenario) or SteadyPart(NONE, NONE, NONE)
     bits = {f"{name}_bits": float(size) for name, size in control_sizes(scenario).items()}
     return Limits(
         grid=grid.as_floats(),
@@ -199,6 +192,9 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         full_log=full_log,
         until_death=until_death,
         pruned_floods=getattr(scenario.protocol, "floods", "whole") == "pruned",
+        steady_begin=steady.begin,
+        steady_middle=steady.middle,
+        steady_end=steady.end,
         control_costs=radio.control_costs,
         in_metres=world.ranges is not None,
         **bits,
@@ -224,6 +220,8 @@ def ledger_of(field: Field) -> Ledger:
     rows = field.receptions[: tally.receptions]
     kinds = MESSAGES if not len(field.message_bits) else SERAI_MESSAGES
     messages = {kind: int(count) for kind, count in zip(kinds, field.messages, strict=True)}
+    seen = tally.looks == LOOKS  # else the run ended before its steady part did
+    steady_pj = np.diff(field.spent_pj, axis=0) * seen
     return Ledger(
         reception_event=rows.event.copy(),
         reception_subscriber=rows.subscriber.copy(),
@@ -234,6 +232,8 @@ def ledger_of(field: Field) -> Ledger:
         received=field.sensors.received.copy(),
         event_pj=field.sensors.event_pj.copy(),
         control_pj=field.sensors.control_pj.copy(),
+        steady_event_pj=steady_pj[:, 0].copy(),
+        steady_control_pj=steady_pj[:, 1].copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
         control_messages=messages,
         control_bits=control_bits_of(field, messages),

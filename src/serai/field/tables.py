@@ -39,6 +39,14 @@ from serai.world.mobility import Tracks
 ROLES: Final = ("sensor", "subscriber")
 BITS_PER_BYTE: Final = 8
 
+STEADY: Final = {
+    "steady_event_pj_1": "energy it spent on events in the first half of the run's steady part",
+    "steady_event_pj_2": "the same in the second half",
+    "steady_control_pj_1": "energy that its control messages took in the first half",
+    "steady_control_pj_2": "the same in the second half",
+}
+"""What lifetimes are extrapolated from: see `serai.field.lifetime`."""
+
 SENSORS = pa.schema(
     [
         column("node", INDEX, "number of the sensor"),
@@ -48,6 +56,7 @@ SENSORS = pa.schema(
         column("received", COUNT, "event messages it accepted"),
         column("event_pj", PICOJOULES, "energy it spent on events"),
         column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
+        *(column(name, PICOJOULES, says) for name, says in STEADY.items()),
         column("died_s", SECONDS, "when its battery was empty; null: it lived on", nullable=True),
     ]
 )
@@ -195,6 +204,7 @@ def _sensors(run: FieldRun) -> Columns:
         "received": run.ledger.received,
         "event_pj": run.ledger.event_pj,
         "control_pj": run.ledger.control_pj,
+        **dict(zip(STEADY, [*run.ledger.steady_event_pj, *run.ledger.steady_control_pj], strict=True)),
         "died_s": np.where(run.ledger.died < 0, np.nan, run.ledger.died),
     }
 
@@ -279,6 +289,7 @@ def _tracks_from(table: pa.Table, sensors: int, subscribers: int) -> Tracks:
 
 def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Ledger:
     deliveries, sensors = tables["deliveries"], tables["sensors"]
+    steady = np.array([array(sensors, name, np.int64) for name in STEADY])
     return Ledger(
         reception_event=array(deliveries, "event", np.int32),
         reception_subscriber=array(deliveries, "node", np.int32) - np.int32(len(sensors)),
@@ -289,6 +300,8 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
         received=array(sensors, "received", np.int64),
         event_pj=array(sensors, "event_pj", np.int64),
         control_pj=array(sensors, "control_pj", np.int64),
+        steady_event_pj=steady[:2],
+        steady_control_pj=steady[2:],
         died=np.nan_to_num(array(sensors, "died_s", np.float64), nan=-1).astype(np.int32),
         **counts,
     )

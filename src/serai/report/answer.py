@@ -1,5 +1,6 @@
 """The answer that opens a report: who delivers most, and who of those that deliver about as much does best otherwise.
 
+Nobody is called the best whose difference from the next is not certain: `level_with` decides that for every sentence.
 A protocol that gives up on the slow ones looks quick, and one that carries nothing lives long: delay, cost and lifetime
 are never praised without what was delivered, nor where much less was delivered than could be.
 """
@@ -44,7 +45,7 @@ def headline(results: Results) -> str:
     if len({results.estimate(case, DELIVERY).mean for case in order}) == 1:
         return _all_alike(results, order)
     best, *others = order[:_MOST_RANKED]
-    alike = [case for case in others if not differ(results, best, case, DELIVERY)]
+    alike = level_with(results, DELIVERY, order[:_MOST_RANKED])
     behind = [case for case in others if case not in alike]
     share = {case: f"{100 * results.estimate(case, DELIVERY).mean:.0f} %" for case in order}
     if alike:
@@ -53,7 +54,13 @@ def headline(results: Results) -> str:
     else:
         first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
     ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
-    return f"{first}{ahead}.{_life(results, best, others)}"
+    return f"{first}{ahead}.{_life(results, _fair(results, order))}"
+
+
+def _fair(results: Results, order: list[Case]) -> list[Case]:
+    """Those that deliver almost as much as the first: what else they do is compared with it."""
+    least = ALMOST * results.estimate(order[0], DELIVERY).mean
+    return [case for case in order if results.estimate(case, DELIVERY).mean >= least]
 
 
 def _all_alike(results: Results, order: list[Case]) -> str:
@@ -75,10 +82,11 @@ def _named(results: Results, case: Case, metric: str) -> str:
     return f"{results.name(case)} {value} {scale.unit}".rstrip()
 
 
-def _life(results: Results, best: Case, others: list[Case]) -> str:
-    """How long the best one's batteries last, and with whom that is certain to differ most."""
+def _life(results: Results, fair: list[Case]) -> str:
+    """How long the first one's batteries last, and with whom that is certain to differ most."""
     if LIFETIME not in results.headlines:
         return ""
+    best, *others = fair
     days = {case: results.estimate(case, LIFETIME).mean for case in (best, *others)}
     apart = [case for case in others if math.isfinite(days[case]) and differ(results, best, case, LIFETIME)]
     first = f" {results.name(best)}'s first battery is empty after {days[best]:.1f} days"
@@ -90,19 +98,19 @@ def _life(results: Results, best: Case, others: list[Case]) -> str:
 
 def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: bool) -> str:
     """Who is best in other metrics, of those that deliver almost as much as the first."""
-    least = ALMOST * results.estimate(order[0], DELIVERY).mean
-    fair = [case for case in order if results.estimate(case, DELIVERY).mean >= least]
+    fair = _fair(results, order)
     known = [metric for metric in metrics if ranked(results, metric, fair)]
     if len(order) < 2 or not known:
         return ""
     if len(fair) < 2:
         names = _listed([results.scale(metric).name for metric in known])
         return f"No other delivers nine tenths of that: {names} of such different services are not compared."
-    among = "" if len(fair) == len(order) else "Of those that deliver at least nine tenths of that: "
+    among = "" if len(fair) == len(order) else "Of those that deliver at least nine tenths of that"
     if swept:
-        return among + " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
+        spans = " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
+        return f"{among}: {spans}" if among else spans
     best = "; in ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
-    return f"{among}{'best' if among else 'Best'} in {best}."
+    return f"{among}, in {best}." if among else f"In {best}."
 
 
 def fair_metric(results: Results, metric: str) -> str:
@@ -126,10 +134,12 @@ def _order(results: Results, order: list[Case]) -> str:
 
 
 def _best_of(results: Results, metric: str, order: list[Case]) -> str:
-    """Who is best in a metric, and whose difference from that is not significant, in a few words."""
-    alike = [case for case in order[1:_MOST_RANKED] if not differ(results, order[0], case, metric)]
-    same = f", not significantly different from {_listed([results.name(case) for case in alike])}" if alike else ""
-    return f"{results.scale(metric).name}: {_said(results, order[0], metric)}{same}"
+    """Who is best in a metric, or between whom that is not certain, in a few words."""
+    name, alike = results.scale(metric).name, level_with(results, metric, order)
+    if alike:
+        several = _listed([_said(results, case, metric) for case in (order[0], *alike)][:_MOST_RANKED])
+        return f"{name} nobody is certainly best: {several}"
+    return f"{name} {_said(results, order[0], metric)} is best"
 
 
 def _said(results: Results, case: Case, metric: str) -> str:
@@ -150,6 +160,11 @@ def ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:
     known = [case for case in cases if math.isfinite(results.estimate(case, metric).mean)]
     better = results.definitions[metric].better
     return sorted(known, key=lambda case: -better * results.estimate(case, metric).mean) if better else []
+
+
+def level_with(results: Results, metric: str, order: list[Case]) -> list[Case]:
+    """Of the cases from best to worst, those whose difference from the first is not certain."""
+    return [case for case in order[1:] if not differ(results, order[0], case, metric)]
 
 
 def differ(results: Results, case: Case, other: Case, metric: str) -> bool:

@@ -66,7 +66,8 @@ def _published(found: Reproduction) -> Iterator[str]:
         f"Mean ± 95 % confidence interval. *Hit*: the whole interval lies within {100 * NEAR:.0f} % of the published"
         " number; *missed*: the whole lies beyond. *Own set-up*: each protocol in the built-in scenario of its name."
         " *Common rules*: all three in the scenario `field`. The two differ for CET alone, and only in the attributes:"
-        " integers in its paper, reals in `field`. A pausing subscriber is silent in both."
+        " integers in its paper, reals in `field`, so its figures are not run a second time. In both CED and CET hear a"
+        " pausing subscriber, and DG does not."
     )
     yield to_markdown(table)
     yield from (f"* {remark}" for remark in table.remarks)

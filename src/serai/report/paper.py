@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from serai.field.paper import ABLATIONS, HEARD, PAPERS, ablation_setup, setups
+from serai.field.paper import ABLATIONS, PAPERS, SILENT, ablation_setup, setups
 from serai.lab import load_scenario
 from serai.papers.exhibits import Setup
 from serai.report.results import Case
@@ -22,7 +22,7 @@ def paper_plan(papers: Sequence[str], seeds: int, ablate: bool = False) -> Plan:
     """All runs that these papers take, each set-up once; with `ablate` also the other readings of the open points."""
     wanted = setups(tuple(papers))
     if ablate:
-        wanted += _ablations(papers) + setups(tuple(papers), (HEARD,))
+        wanted += _ablations(papers) + setups(tuple(papers), (SILENT,))
     plans, seen = [], set()
     for (_, settings), together in _by_point(wanted).items():
         ordered = sorted(together, key=lambda found: found.protocol)

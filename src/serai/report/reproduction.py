@@ -18,12 +18,12 @@ from serai.field.paper import (
     CLAIMS,
     COMMON,
     EXHIBITS,
-    HEARD,
     IF_MISSED,
     LITTLE,
     METRICS,
     PAPERS,
     PUBLISHED,
+    SILENT,
     ablation_setup,
     default_setup,
     published,
@@ -40,8 +40,11 @@ from serai.report.sections import series_of
 from serai.report.tables import Cell, Table, estimated, plain, text
 from serai.report.wording import in_words, signed_percent, three_digits
 
-RULES_NAMED: Final = {COMMON: "common rules", HEARD: "heard in pauses"}
-_CHANGED: Final = "both rule sets give the same runs for CED and DG; for CET they differ in the attributes alone"
+RULES_NAMED: Final = {COMMON: "common rules", SILENT: "silent in pauses"}
+_CHANGED: Final = (
+    "both rule sets give the same runs for CED and DG; for CET they differ in the attributes alone, so that its figures"
+    " are not run a second time"
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def _off(ours: Estimate, theirs: Published) -> float:
 def published_table(found: Reproduction) -> Table:
     """Every published number, ours under both rule sets, the difference, and why one is missed."""
     rows = []
-    reasons: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for row in found.compared():
         scale = found.results.scale(row.metric)
         cells = [text(f"{row.protocol.upper()} {scale.heading}"), plain(row.value, row.printed)]
@@ -160,9 +163,10 @@ def published_table(found: Reproduction) -> Table:
         rows.append((*cells, text(verdict), text(row.source)))
         if verdict == MISSED:
             why = IF_MISSED.get((row.protocol, row.metric), "no reason is known")
-            reasons.append(f"{row.protocol.upper()} {scale.name} is missed: {why}.")
+            reasons.setdefault(why, []).append(f"{row.protocol.upper()}'s {scale.name}")
+    remarks = [f"Missed: {' and '.join(missed)}: {why}." for why, missed in reasons.items()]
     heads = ("", "published", "own set-up", "diff.", "common rules", "diff.", "", "source")
-    return Table("published", "Published and ours, mean ± 95 % interval.", heads, tuple(rows), tuple(reasons))
+    return Table("published", "Published and ours, mean ± 95 % interval.", heads, tuple(rows), tuple(remarks))
 
 
 def _claims_part(found: Reproduction, table: Table) -> Section:
@@ -177,12 +181,12 @@ def _claims_part(found: Reproduction, table: Table) -> Section:
 def claims_table(found: Reproduction) -> Table:
     """Every claim, whether it holds under each rule set, and the numbers."""
     claims = found.claims()
-    others = [rules for rules in (COMMON, HEARD) if any(found.has(EXHIBITS[claim.exhibit], rules) for claim in claims)]
+    others = [rules for rules in (COMMON, SILENT) if any(found.has(EXHIBITS[claim.exhibit], rules) for claim in claims)]
     rows = []
     for claim in claims:
         exhibit, own = EXHIBITS[claim.exhibit], found.judge(claim, CALIBRATED)
         where = text(f"{exhibit.paper.upper()} {claim.section}, {exhibit.label}")
-        verdicts = [text(found.judge(claim, rules).verdict) for rules in others]
+        verdicts = [text(found.judge(claim, rules).verdict if found.has(exhibit, rules) else "–") for rules in others]
         rows.append((where, text(claim.words), text(own.verdict), text(evidence(found, claim, own)), *verdicts))
     heads = ("where", "claim", "own set-up", "numbers", *(RULES_NAMED[rules] for rules in others))
     return Table("claims", "Claims of the text, judged.", heads, tuple(rows), tuple(_remarks(found)))
@@ -256,26 +260,17 @@ def _with_published(found: Reproduction, exhibit: Exhibit, metric: str, protocol
 
 
 def figure_table(found: Reproduction, exhibit: Exhibit) -> Table:
-    """The numbers of a figure, under both rule sets where they differ."""
+    """The numbers of a figure."""
     assert exhibit.axis is not None
-    columns = [
-        (protocol, metric, rules)
-        for protocol in exhibit.protocols
-        for rules in (CALIBRATED, COMMON)
-        if rules == CALIBRATED or protocol == "cet"
-        for metric in exhibit.metrics
-    ]
+    columns = [(protocol, metric) for protocol in exhibit.protocols for metric in exhibit.metrics]
     rows = []
     for at in exhibit.axis.values:
         cells: list[Cell] = [plain(at, f"{at:g}")]
-        for protocol, metric, rules in columns:
-            ours = found.estimate(setup(exhibit, protocol, at, rules), metric)
+        for protocol, metric in columns:
+            ours = found.estimate(setup(exhibit, protocol, at, CALIBRATED), metric)
             cells.append(estimated(ours, found.results.scale(metric)))
         rows.append(tuple(cells))
-    named = {CALIBRATED: "", COMMON: " (common)"}
-    heads = [
-        f"{protocol.upper()}{named[rules]} {found.results.scale(metric).heading}" for protocol, metric, rules in columns
-    ]
+    heads = [f"{protocol.upper()} {found.results.scale(metric).heading}" for protocol, metric in columns]
     caption = f"{exhibit.paper.upper()} {exhibit.label}, ours: mean ± 95 % interval."
     return Table(exhibit.name, caption, (exhibit.axis.label, *heads), tuple(rows))
 
@@ -329,7 +324,7 @@ def as_dict(found: Reproduction) -> dict[str, Any]:
                 "claim": claim.words,
                 **{
                     rules: found.judge(claim, rules).verdict
-                    for rules in (CALIBRATED, COMMON, HEARD)
+                    for rules in (CALIBRATED, COMMON, SILENT)
                     if found.has(EXHIBITS[claim.exhibit], rules)
                 },
                 "numbers": evidence(found, claim, found.judge(claim, CALIBRATED)),

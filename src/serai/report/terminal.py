@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from serai.field.paper import CALIBRATED, COMMON, EXHIBITS, HEARD, PAPERS
+from serai.field.paper import CALIBRATED, COMMON, EXHIBITS, PAPERS, SILENT
 from serai.papers.claims import FAILS, HOLDS, OPEN, Claim, Judgement
 from serai.papers.verdicts import MISSED, UNTOLD
 from serai.report.reproduction import (
@@ -43,7 +43,7 @@ def _lines(found: Reproduction) -> Iterator[str]:
         for claim in claims:
             own = found.judge(claim, CALIBRATED)
             words = f"{EXHIBITS[claim.exhibit].label}: {claim.words}: {evidence(found, claim, own)}"
-            words += "".join(_otherwise(found, claim, own, rules) for rules in (COMMON, HEARD))
+            words += "".join(_otherwise(found, claim, own, rules) for rules in (COMMON, SILENT))
             yield from textwrap.wrap(
                 words, _WIDTH, initial_indent=f"  {_SIGNS[own.verdict]} ", subsequent_indent="      "
             )

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.parts import (
@@ -59,6 +61,10 @@ class Network:
         self.key = key
         self.now = -1
         self.serials = 0
+        busy_s, lifetime_s = scenario.duration_s - scenario.events.quiet_s, scenario.events.lifetime_s
+        begin, end = max(round(min(lifetime_s / 2, busy_s / 4)), 1), math.floor(busy_s)
+        self.steady = (begin, (begin + end) // 2, end) if end > begin + 1 else (0, 0, 0)
+        self.spent_in_halves = np.zeros((2, 2, len(world.sensor_x)), np.int64)
         self.records = Records(transmissions=[0] * len(world.event_sensor))
         self.watched, self.counted = Watched(), Counter[str]()
         self.since: dict[tuple[int, int], int] = {}  # sessions going on
@@ -105,7 +111,21 @@ class Network:
             self.records.event_pj.append(sensor.event_pj)
             self.records.control_pj.append(sensor.control_pj)
             self.records.left_over.append(sensor.queue)
+        self.records.steady_pj = self.in_steady_part()
         return self.records
+
+    def note_steady(self, number: int, kind: int, cost: int) -> None:
+        """What was spent now belongs to one half of the steady part, or to none: docs/metrics.md."""
+        begin, middle, end = self.steady
+        if begin <= self.now < end:
+            self.spent_in_halves[int(self.now >= middle), kind, number] += cost
+
+    def in_steady_part(self) -> list[list[list[int]]]:
+        """Energy by half, kind and sensor; of a run that ended early nothing."""
+        if self.steady[2] > self.now + 1:
+            self.spent_in_halves[:] = 0
+        spent: list[list[list[int]]] = self.spent_in_halves.tolist()
+        return spent
 
     # What is seen of a slot when it is over.
 
@@ -173,6 +193,7 @@ class Network:
         able = not sensor.exhausted and cost <= self.left_pj(sensor)
         if able:
             sensor.event_pj += cost
+            self.note_steady(sensor.number, 0, cost)
         if not able or self.left_pj(sensor) == 0:
             sensor.exhausted = True
         return able
@@ -181,8 +202,11 @@ class Network:
         """A control message takes at most what is left, if the battery feels it."""
         if not self.radio.control_costs:
             sensor.control_pj += cost
+            self.note_steady(sensor.number, 1, cost)
             return
-        sensor.control_pj += min(cost, self.left_pj(sensor))
+        cost = min(cost, self.left_pj(sensor))
+        sensor.control_pj += cost
+        self.note_steady(sensor.number, 1, cost)
         if self.left_pj(sensor) == 0:
             sensor.exhausted = True
 

@@ -65,6 +65,7 @@ class Records:
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
     died: list[int] = field(default_factory=list)
+    steady_pj: list[list[list[int]]] = field(default_factory=list)  # by half, kind (events, control) and sensor
     watched: "Watched | None" = None  # not by protocols of the user's own
 
 

@@ -39,7 +39,7 @@ class CommunitySettings(BaseModel):
         " from a map.",
     )
     silent_while_pausing: bool = setting(
-        True, description="A pausing subscriber is silent: nothing is sent towards it (4.1 a: 'while moving')."
+        False, description="A pausing subscriber is silent: no Hello, no session, and nothing is sent towards it."
     )
 
 

@@ -108,3 +108,23 @@ def charge_floods(field: Field, community: int) -> None:
             speak = transmit_pj(limits.radio, bits, field.broadcast_m[sensor])
             neighbors = int(field.sensors[sensor].end_edge - field.sensors[sensor].first_edge)
             charge(field, sensor, times * (speak + neighbors * hear))
+
+
+@step
+def look_at_spending(field: Field, slot: int) -> None:
+    """At the begin, middle and end of the steady part: note what each sensor has spent before this slot."""
+    limits, nth = field.limits, field.tally[0].looks
+    if slot != limits.steady_begin and slot != limits.steady_middle and slot != limits.steady_end:
+        return
+    charge_all_floods(field)
+    for sensor in range(len(field.sensors)):
+        field.spent_pj[nth, 0, sensor] = field.sensors[sensor].event_pj
+        field.spent_pj[nth, 1, sensor] = field.sensors[sensor].control_pj
+    field.tally[0].looks += 1
+
+
+@step
+def charge_all_floods(field: Field) -> None:
+    """All communities pay for their floods."""
+    for community in range(field.tally[0].communities):
+        charge_floods(field, community)

@@ -19,6 +19,7 @@ from serai.field.engine.state import (
     DROPS,
     FLOODS,
     LINK,
+    LOOKS,
     MESSAGES,
     NONE,
     PASS,
@@ -95,6 +96,7 @@ def lay_out(
             **place,
             spare_links=records(int(groups.sensors.max(initial=0)), LINK),
             floods=np.zeros((len(groups), FLOODS), np.int64),
+            spent_pj=np.zeros((LOOKS, 2, sensors), np.int64),
             watch=blank_watch(sensors, subscribers, most_communities(world), limits.full_log),
             **lay_out_ledger(world, limits, last_receptions),
         )

@@ -2,7 +2,7 @@
 
 from serai.core.jit import step
 from serai.core.order import slot_key
-from serai.field.engine.control import charge_floods, say_hello
+from serai.field.engine.control import charge_all_floods, look_at_spending, say_hello
 from serai.field.engine.reach import anybody_in_range, come_to, find_listeners
 from serai.field.engine.state import Field, Records
 from serai.field.engine.watch import is_short, look
@@ -16,6 +16,7 @@ def set_clock(field: Field, slot: int) -> None:
     """A slot begins."""
     field.clock[0].slot, field.clock[0].turn = slot, BEFORE_ALL
     field.clock[0].key = slot_key(field.limits.key, slot)
+    look_at_spending(field, slot)
 
 
 @step
@@ -75,8 +76,8 @@ def is_over(field: Field) -> bool:
     over = last or (field.limits.until_death and field.tally[0].died >= 0)
     if over:
         field.tally[0].over = True
-        for community in range(field.tally[0].communities):
-            charge_floods(field, community)
+        charge_all_floods(field)
+        look_at_spending(field, field.clock[0].slot + 1)
     if field.limits.full_log:
         look(field, over)
     return bool(over)

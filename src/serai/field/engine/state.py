@@ -32,6 +32,7 @@ SOURCE, RELAY, RETURN, PLACEMENT = range(len(TRANSFERS))
 MESSAGES = ("path", "route", "election", "hello", "reply", "notice")  # of control; the first three are floods
 PATH, ROUTE, ELECTION, HELLO, REPLY, NOTICE = range(len(MESSAGES))
 FLOODS = 3
+LOOKS = 3  # at what sensors have spent: at the begin, middle and end of the steady part
 
 Records = Any  # np.recarray: which fields it has is known below, not to a type checker
 
@@ -173,6 +174,7 @@ TALLY = np.dtype(
         ("exhausted", "i8"), ("unburied", "i8"),  # unburied: the slot's deaths wait for room in the pools
         ("communities", "i8"), ("sessions", "i8"),  # records in use
         ("over", "i8"),
+        ("looks", "i8"),  # how often it was noted what each sensor has spent
         ("longest", "i8"),  # hops of the longest placement so far possible
     ],
     align=True,
@@ -196,6 +198,9 @@ class Limits(NamedTuple):
     key: int
     full_log: bool
     until_death: bool
+    steady_begin: int  # the slots at which it is noted what each sensor has spent so far
+    steady_middle: int
+    steady_end: int
     control_costs: bool
     pruned_floods: bool  # CET++: see serai.field.engine.flooding
     hello_bits: float
@@ -293,6 +298,8 @@ class Field(NamedTuple):
     messages: NDArray[np.int64]  # of control, by kind
     message_bits: NDArray[np.int64]  # likewise; empty if all of a kind are of one size, as `Limits` says
     floods: NDArray[np.int64]  # [community, kind]: not yet charged to the sensors
+    spent_pj: NDArray[np.int64]  # [look, 0: on events, 1: on control, sensor]: until the begin, middle and end of the
+    # steady part
     transfer_log: Records
     drop_log: Records
     watch: Watch

@@ -9,7 +9,7 @@ import numpy as np
 
 from serai.core.energy import distance, receive_pj, transmit_pj
 from serai.field.engine.place import broadcast_ranges
-from serai.field.engine.state import DEAD, DROPS, FULL, MESSAGES, NONE, Limits
+from serai.field.engine.state import DEAD, DROPS, FULL, LOOKS, MESSAGES, NONE, Limits
 from serai.field.kit.parts import ALIVE, Guest, Site
 from serai.field.log import Drops, FullLog, Ledger, Transfers
 from serai.field.world import World
@@ -34,6 +34,7 @@ class Books:
         self.messages = [0] * len(MESSAGES)
         self.bits = [0.0] * len(MESSAGES)
         self.ended_s: float | None = None
+        self.spent: list[list[tuple[int, int]]] = []  # of each sensor: at the begin, middle and end of the steady part
 
     # ---- batteries
 
@@ -58,6 +59,12 @@ class Books:
         site.control_pj += cost
         if self.control_costs and self.left_pj(site) == 0:
             site.exhausted = True
+
+    def look_at_spending(self, sites: Sequence[Site], slot: int) -> None:
+        """At the begin, middle and end of the steady part: note what each sensor has spent before this slot."""
+        limits = self.limits
+        if slot in (limits.steady_begin, limits.steady_middle, limits.steady_end):
+            self.spent.append([(site.event_pj, site.control_pj) for site in sites])
 
     # ---- control messages
 
@@ -142,6 +149,9 @@ class Books:
         """Everything that was counted, as the compiled protocols give it."""
         received = np.array(self.receptions, np.int64).reshape(-1, 4)
         event, subscriber, time_s = received[:, :3].astype(np.int32).T.copy()
+        steady = np.zeros((2, len(sites), 2), np.int64)  # of a run that ended before its steady part did
+        if len(self.spent) == LOOKS:
+            steady = np.diff(np.array(self.spent, np.int64).reshape(LOOKS, -1, 2), axis=0)
         counts = {name: np.array([getattr(site, name) for site in sites], np.int64) for name in _COUNTED}
         ledger = Ledger(
             reception_event=event,
@@ -149,6 +159,8 @@ class Books:
             reception_s=time_s,
             reception_wanted=received[:, 3].astype(bool),
             transmissions=np.array(self.transmissions, np.int64),
+            steady_event_pj=steady[..., 0].copy(),
+            steady_control_pj=steady[..., 1].copy(),
             died=np.array([site.died for site in sites], np.int32),
             drops=dict(zip(DROPS, self.dropped, strict=True)),
             control_messages=dict(zip(MESSAGES, self.messages, strict=True)),

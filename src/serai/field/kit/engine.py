@@ -55,6 +55,7 @@ class Network(Exchange):
             self.call(site).start()
         for slot in range(self.limits.slots):
             self.now = self.books.now = slot
+            self.books.look_at_spending(self.sites, slot)
             self.expire()
             self.give_births()
             self.move()
@@ -69,6 +70,7 @@ class Network(Exchange):
             if died and self.limits.until_death:
                 self.books.ended_s = float(slot)
                 break
+        self.books.look_at_spending(self.sites, self.now + 1)
         return self.books.close(self.sites)
 
     # ---- queues

@@ -1,0 +1,124 @@
+"""How long batteries last: what is extrapolated from a run, and what a simulation until the first death says."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serai.field.lifetime import steady_part
+from serai.field.metrics import FieldMetrics, aggregate_full_log
+from serai.lab import load_scenario, measure, simulate
+from tests.field.lifetimes import ratio_of_lifetimes
+from tests.log import hand_made
+
+J = 10**12  # in picojoules
+
+
+@pytest.mark.parametrize(
+    ("duration", "quiet", "lifetime", "expected"),
+    [
+        ("2 h", "200 s", "2000 s", (1000, 4000, 7000)),  # as in the papers
+        ("2 h", "0 s", "2000 s", (1000, 4100, 7200)),
+        ("1000 s", "200 s", "2000 s", (200, 500, 800)),  # a quarter of the time in which events are born
+        ("100 s", "0 s", "1 s", (1, 50, 100)),  # half a second is the first
+        ("10 s", "7 s", "60 s", (1, 2, 3)),
+        ("10 s", "8.5 s", "60 s", None),  # too short for two halves
+        ("10 s", "10 s", "60 s", None),
+    ],
+)
+def test_the_steady_part_of_a_run(duration: str, quiet: str, lifetime: str, expected: tuple[int, ...] | None) -> None:
+    events = {"quiet": quiet, "lifetime": lifetime, "attributes": {"A1": {"kind": "real", "low": 0.0, "high": 10.0}}}
+    assert steady_part(hand_made.scenario(duration=duration, events=events)) == expected
+
+
+# A minute by hand: its steady part is 15 s to 60 s, halved at 37 s.
+
+
+def measured(
+    first: list[int], second: list[int], control: tuple[list[int], list[int]] | None = None, **changes: object
+):
+    """The metrics of a run whose sensors spent so much in the halves of its steady part, and as much before."""
+    world = hand_made.world([], [])
+    blank = hand_made.ledger(world)
+    halves, told = np.array([first, second]), np.zeros((2, 3), np.int64) if control is None else np.array(control)
+    spent = {"event_pj": 2 * halves.sum(axis=0), "control_pj": 2 * told.sum(axis=0)}
+    ledger = blank._replace(steady_event_pj=halves, steady_control_pj=told, **{**spent, **changes})
+    return measure(hand_made.run(world, ledger))
+
+
+def seconds(metrics: FieldMetrics) -> float:
+    return metrics.lifetime_days * 86_400
+
+
+def test_batteries_of_10_j_at_the_rate_of_the_steady_part() -> None:
+    """2.25 J in its 45 s last 200 s, whatever was spent outside of it."""
+    assert seconds(measured([11 * J // 10, 0, 0], [115 * J // 100, 0, 0])) == pytest.approx(200)
+
+
+def test_who_is_busiest_by_chance_is_not_for_ever() -> None:
+    """s0 and s1 take turns at 2 J and 1 J a half. From the whole, 3 J in 45 s, the busiest lasts 150 s, from the halves
+    110 and 115 s; so the whole, too, makes it look busier than it is, by the same factor."""
+    whole, halves = 10 / 3 * 45, (10 / 2 * 22, 10 / 2 * 23)
+    assert seconds(measured([2 * J, J, 0], [J, 2 * J, 0])) == pytest.approx(whole**2 / math.sqrt(halves[0] * halves[1]))
+
+
+def test_control_messages_have_a_steady_part_of_their_own() -> None:
+    costly = measured([0, 22 * J // 10, 0], [0, 23 * J // 10, 0], ([0, 0, 44 * J // 10], [0, 0, 46 * J // 10]))
+    assert seconds(costly) == pytest.approx(100)
+    assert costly.lifetime_with_control_days * 86_400 == pytest.approx(50)
+
+
+def test_the_dead_and_those_who_live_on() -> None:
+    dead = measured([0, 22 * J // 10, 0], [0, 23 * J // 10, 0], died=np.array([-1, -1, 30], np.int32))
+    assert seconds(dead) == 30
+    assert dead.lifetime_events_only_days * 86_400 == pytest.approx(100)  # s2 spent nothing on events
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "changes"),
+    [
+        ([0, 0, 0], [0, 0, 0], {"event_pj": np.array([2 * J, 0, 0])}),  # nothing in the steady part
+        ([0, 0, 0], [0, 0, 0], {"event_pj": np.array([J, 0, 0]), "ended_s": 30.0}),  # which has not ended
+    ],
+)
+def test_runs_without_a_steady_part_go_on_as_a_whole(first: list[int], second: list[int], changes: dict) -> None:
+    assert measured(first, second, **changes).lifetime_events_only_days * 86_400 == pytest.approx(300)
+
+
+def test_a_half_in_which_nobody_spends_corrects_nothing() -> None:
+    assert seconds(measured([0, 0, 0], [J, 0, 0])) == pytest.approx(450)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**13), st.integers(0, 10**13)), min_size=3, max_size=3))
+def test_lifetime_is_that_of_the_obvious_version(spent: list[tuple[int, int]]) -> None:
+    def last(amounts: list[int], time_s: int) -> float:
+        lives = [10 * J * time_s / amount for amount in amounts if amount]
+        return min(lives) if lives else math.inf
+
+    early, late = ([pair[half] for pair in spent] for half in (0, 1))
+    whole, ones, others = last([sum(pair) for pair in spent], 45), last(early, 22), last(late, 23)
+    expected = whole if math.inf in (whole, ones, others) else whole * (whole / ones) ** 0.5 * (whole / others) ** 0.5
+    found = seconds(measured(early, late))
+    assert found == expected or found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("protocol", ["dg", "ced", "cet"])
+def test_what_was_spent_in_each_half_is_what_the_full_log_says(protocol: str) -> None:
+    run = simulate(load_scenario("field", ["duration=10 min", "sensors.count=40"], protocol), seed=2, full_log=True)
+    steady, again = steady_part(run.scenario), aggregate_full_log(run.full, run)
+    assert steady == (100, 250, 400)
+    assert again.steady_event_pj.tolist() == run.ledger.steady_event_pj.tolist()
+    assert (again.steady_event_pj.sum(axis=1) > 0).all()
+    assert (run.ledger.steady_event_pj.sum(axis=0) <= run.ledger.event_pj).all()
+
+
+@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="some minutes of long runs: make test-all")
+@pytest.mark.parametrize(("protocol", "seeds"), [("ced", 100), ("cet", 100), ("dg", 600)])
+def test_what_is_extrapolated_is_within_a_hundredth_of_what_is_simulated(protocol: str, seeds: int) -> None:
+    of_runs, of_means = ratio_of_lifetimes(protocol, range(40_000, 40_000 + seeds))
+    for found in (of_runs, of_means):
+        assert found.half_width() < 0.02
+        assert abs(found.mean - 1) < 0.01 + found.half_width()
