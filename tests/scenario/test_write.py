@@ -69,6 +69,7 @@ def test_every_key_is_written_out():
         }
         left_out = {
             "sensors.file",
+            "sensors.relays",
             "nodes.file",
             "roots.spacing",
             "radio.range",

@@ -26,6 +26,7 @@ from serai.scenario.section import (
     AttributesOfEvents,
     Cells,
     FilePath,
+    Places,
     RadioCosts,
     Scenario,
     Section,
@@ -96,6 +97,12 @@ class SensorSection(Section):
         ge=1,
         le=1_000_000,
         description="How many copies a sensor can hold; a full queue accepts nothing.",
+    )
+
+    relays: Places = Field(
+        None,
+        description="Where relays stand, [[120, 80], [40, 15.5]] in metres from the field's lower left corner: sensors"
+        " at which nothing happens. `count` and `file` leave them out.",
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -245,6 +252,12 @@ class FieldScenario(Scenario):
             yield Violation(keys, error.message, error.position, error.width)
         if self.radio.range_m is not None and getattr(self.protocol, "reach", "touching") != "touching":
             yield Violation(("protocol.reach", "radio.range"), "there are no cells: leave it out with a radio.range")
+
+        for x_m, y_m in self.sensors.relays or ():
+            if not (0 <= x_m <= self.field.width_m and 0 <= y_m <= self.field.height_m):
+                inside = f"0 to {self.field.width_m:g} m across, 0 to {self.field.height_m:g} m up"
+                problem = f"[{x_m:g}, {y_m:g}] is outside the field, which reaches from {inside}"
+                yield Violation(("sensors.relays", "field.width"), problem)
 
     def _time_violations(self) -> Iterator[Violation]:
         quiet, duration = self.events.quiet_s, self.duration_s

@@ -74,6 +74,9 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
     names, x, y = place_sensors(scenario, grid, seed)
+    relays = scenario.sensors.relays or ()
+    interval_s = np.full(len(x), scenario.events.interval_s)
+    interval_s[len(x) - len(relays) :] = math.inf
     walkers = scenario.subscribers
     tracks = random_waypoint(
         grid,
@@ -86,7 +89,7 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     )
     events = scenario.events
     busy_s = scenario.duration_s - events.quiet_s
-    born_at, born_s, values = draw_events(np.full(len(x), events.interval_s), busy_s, events.attributes, seed)
+    born_at, born_s, values = draw_events(interval_s, busy_s, events.attributes, seed)
     where, low, high = draw_interests(scenario, seed)
     return World(
         grid=grid,
@@ -122,16 +125,18 @@ def check_files_field(scenario: FieldScenario) -> None:
 def place_sensors(
     scenario: FieldScenario, grid: Grid, seed: int
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
-    """Names and positions of the sensors."""
+    """Names and positions of the sensors; relays are the last of them."""
     sensors = scenario.sensors
+    names = [f"s{number}" for number in range(sensors.count)]
     if sensors.file is not None:
         names, x, y = read_positions(sensors.file, grid)
-        return tuple(names), x, y
-    if sensors.placement == "grid":
+    elif sensors.placement == "grid":
         x, y = place_grid(grid, sensors.count)
     else:
         x, y = place_uniform(grid, sensors.count, stream(seed, PLACEMENT))
-    return tuple(f"s{number}" for number in range(sensors.count)), x, y
+    relays = np.array(sensors.relays or (), np.float64).reshape(-1, 2)
+    names += [f"relay {number}" for number in range(1, len(relays) + 1)]
+    return tuple(names), np.append(x, relays[:, 0]), np.append(y, relays[:, 1])
 
 
 def draw_interests(

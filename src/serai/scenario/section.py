@@ -6,6 +6,7 @@ is said by its type; whatever is wrong between values is a constraint violation 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -130,6 +131,21 @@ Cells = Annotated[
     ),
 ]
 """Columns and rows of a grid, or one number for both."""
+
+
+def _places(value: object) -> object:
+    """Pairs of numbers; None: there are none."""
+    if value is None:
+        return None
+    pairs = [tuple(place) for place in value if isinstance(place, list | tuple)] if isinstance(value, Sequence) else []
+    numbers = [number for pair in pairs for number in pair if type(number) in (int, float) and math.isfinite(number)]
+    if not isinstance(value, Sequence) or any(len(pair) != 2 for pair in pairs) or len(numbers) != 2 * len(value):
+        raise PydanticCustomError("places", "expected places in metres such as [[120, 80], [40, 15.5]]")
+    return tuple((float(x), float(y)) for x, y in pairs)
+
+
+Places = Annotated[tuple[tuple[float, float], ...] | None, BeforeValidator(_places)]
+"""Places, x and y in metres each."""
 
 
 def _path(value: object) -> object:
