@@ -109,7 +109,7 @@ def mine(folder: Path, text: str, trial: Trial = CONTACTS) -> Own:
 
 def disagreements(own: Own, trial: Trial) -> list[str]:
     """What is found in this very process."""
-    tapes = [tape for seed in range(4) for tape in tapes_of(own_protocol(own), own, trial, seed)]
+    tapes = [tape for seed in range(6) for tape in tapes_of(own_protocol(own), own, trial, seed)]
     assert sum(len(tape.calls) for tape in tapes) > 100
     return [found for tape in tapes if (found := disagreement(own, tape))]
 

@@ -204,7 +204,7 @@ def test_ablations_are_shown_if_they_were_run():
     table = ablation_table(reproduction(ablate=True), "cet")
     assert table is not None
     assert [row[0].text for row in table.rows][:3] == ["published", "none", "protocol.silent_while_pausing=true"]
-    assert len(table.rows) == 2 + 15
+    assert len(table.rows) == 2 + 16
     assert table.rows[1][1].remark == "(+0 %)"
 
 

@@ -169,7 +169,7 @@ class TestAnotherProtocol:
     def test_reads_settings_without_a_name_as_its_own(self):
         text = "[protocol]\ngamma = 9"
         assert parse_scenario(text, protocol="cet").protocol.gamma == 9
-        with pytest.raises(BadScenario, match="a setting of cet, not of ced"):
+        with pytest.raises(BadScenario, match="a setting of cet and cet-plus, not of ced"):
             parse_scenario(text)
 
     def test_back_and_forth(self):
