@@ -24,7 +24,7 @@ def test_a_setting_of_some_protocols_leaves_the_others_as_they_are() -> None:
     plan = plan_sweep("field", ["protocol.alpha=2,5,10"], ["ced", "dg"], 3)
     assert len({cell.id for cell in plan.cells if cell.protocol == "dg"}) == 1
     assert len({cell.id for cell in plan.cells if cell.protocol == "ced"}) == 3
-    assert sum(plan.runs().values()) == 4 * 3  # what is the same is run once
+    assert sum(map(len, plan.runs().values())) == 4 * 3  # what is the same is run once
 
 
 def test_the_same_scenario_has_the_same_name_wherever_it_comes_from(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_seeds_may_differ_from_point_to_point() -> None:
     plan = plan_sweep("field", ["protocol.alpha=2,5"], ["ced", "dg"], 4).with_seeds({0: 3, 1: 8})
     assert [cell.seeds for cell in plan.cells] == [3, 3, 8, 8]
     assert plan.seeds == 8
-    assert sorted(plan.runs().values()) == [3, 8, 8]  # dg is the same at both points
+    assert sorted(map(len, plan.runs().values())) == [3, 8, 8]  # dg is the same at both points
 
 
 def test_joined_plans_share_what_they_have_in_common() -> None:
@@ -109,9 +109,9 @@ def test_joined_plans_share_what_they_have_in_common() -> None:
     both = join_plans("both", [one, two])
     assert [point["protocol.alpha"] for point in both.points] == [2, 5, 5, 9]
     assert [cell.point for cell in both.cells] == [0, 1, 2, 3]
-    assert sorted(both.runs().values()) == [4, 6, 6]
+    assert sorted(map(len, both.runs().values())) == [4, 6, 6]
 
 
 def test_a_comparison_is_one_point_with_a_scenario_for_each_protocol() -> None:
     plan = plan_comparison("demo", [load_scenario(name) for name in ("ced", "cet", "dg")], 2)
-    assert (plan.protocols, plan.points, sum(plan.runs().values())) == (("ced", "cet", "dg"), ({},), 6)
+    assert (plan.protocols, plan.points, sum(map(len, plan.runs().values()))) == (("ced", "cet", "dg"), ({},), 6)

@@ -74,7 +74,9 @@ def _pairs(written: list[str] | None, option: str) -> dict[str, Any] | None:
         if not equals or not key.strip():
             example = "subscribers=400" if option == "--cost" else "subscribers.count=2..8"
             raise BadInput(f"{option} {text}: no key=value; write it like {option} {example}")
-        found[key.strip()] = toml_value(value) if option == "--cost" else value
+        # Values of settings are read later: a range is no TOML.
+        is_toml = option == "--cost" or value.lstrip().startswith("{")
+        found[key.strip()] = toml_value(value) if is_toml else value
     return found
 
 
@@ -86,7 +88,7 @@ def _in_one_line(search: Search) -> str:
 def _round(one: Round, search: Search) -> str:
     states = [f"{one.missing} miss a goal", f"{one.dearer} dearer", f"{one.meeting} meet all"]
     return (
-        f"{one.number}: {len(search.deployments)} deployments, {', '.join(states)}, {one.still_open} in the race;"
+        f"{one.number}: {one.deployments} deployments, {', '.join(states)}, {one.still_open} in the race;"
         f" {one.runs:,} of at most {search.limits.budget:,} runs"
     )
 

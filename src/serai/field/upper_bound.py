@@ -22,6 +22,7 @@ from serai.field.contacts import contacts_with_communities, most_communities_in_
 from serai.field.visits import order_of_rows
 from serai.field.world import World
 from serai.world.grid import Floats, Numbers
+from serai.world.ranges import SensorContacts
 
 
 class UpperBound(NamedTuple):
@@ -40,7 +41,7 @@ class _Contacts(NamedTuple):
     end: Numbers
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
     """What happens, and who wants to know."""
 
     born_s: Floats
@@ -66,7 +67,7 @@ def upper_bounds(
         np.require(column, np.float64, ["C", "W"])
         for column in (world.event_time_s, world.event_values, world.low, world.high)
     )
-    content = _Content(born_s, float(lifetime_s), values, low, high)
+    content = Content(born_s, float(lifetime_s), values, low, high)
     sensors = sensor_contacts(world, slots, silent_while_pausing=silent_while_pausing)
     groups = contacts_with_communities(world, slots, silent_while_pausing)
     seats = most_communities_in_contact(world)
@@ -95,6 +96,17 @@ def _bound_of(tally: _Tally, born_s: Floats, wanted: int) -> UpperBound:
     )
 
 
+def possible_by_contacts(
+    found: SensorContacts, place: NDArray[np.int64], home: NDArray[np.int64], content: Content
+) -> NDArray[np.int64]:
+    """How many subscribers can get each event in time, if it waits at its place `home` and contacts are with places."""
+    born_s, values = (np.require(column, np.float64, ["C", "W"]) for column in (content.born_s, content.values))
+    columns = (found.subscriber, place, found.start_s, found.end_s)
+    contacts = _Contacts(*(np.ascontiguousarray(column, np.int32) for column in columns))
+    with announced_compilation("upper-bound", about_s=10):
+        return _tally_contacts(contacts, home.astype(np.int32), content._replace(born_s=born_s, values=values)).possible
+
+
 def _new_tally(events: int) -> _Tally:
     return _Tally(np.zeros(events, np.int64), np.zeros(events, np.int64))
 
@@ -102,7 +114,7 @@ def _new_tally(events: int) -> _Tally:
 # ---- direct and community: the first contact at or after birth
 
 
-def _tally_contacts(found: _Contacts, home: Numbers, content: _Content) -> _Tally:
+def _tally_contacts(found: _Contacts, home: Numbers, content: Content) -> _Tally:
     """Who could get what, if each event waits at its node `home[event]` to be met."""
     order = order_of_rows(found.subscriber, found.node, found.start)
     contacts = _Contacts(*(column[order] for column in found))
@@ -118,7 +130,7 @@ def _tally_contacts(found: _Contacts, home: Numbers, content: _Content) -> _Tall
 
 
 @engine
-def _meet(contacts: _Contacts, first_event: NDArray[np.int64], content: _Content, tally: _Tally) -> None:
+def _meet(contacts: _Contacts, first_event: NDArray[np.int64], content: Content, tally: _Tally) -> None:
     """Give each subscriber at each contact with a node what was born there since their last contact.
 
     Contacts stand by (subscriber, node, start) and the events of a node by birth, so `event` only ever moves forward
@@ -154,7 +166,7 @@ def _first_born_after(time_s: float, begin: int, end: int, born_s: Floats) -> in
 
 
 @step
-def _is_served(event: int, subscriber: int, slot: int, content: _Content) -> bool:
+def _is_served(event: int, subscriber: int, slot: int, content: Content) -> bool:
     """Whether an event that can reach a subscriber in a slot is in time and wanted."""
     in_time = slot - content.born_s[event] <= content.lifetime_s
     return in_time and matches(content.values[event], content.low[subscriber], content.high[subscriber])
@@ -216,7 +228,7 @@ class _Reach(NamedTuple):
     counts: _Counts
 
 
-def _tally_epidemic(contacts: _Contacts, home: Numbers, content: _Content, slots: int, seats: int) -> _Tally:
+def _tally_epidemic(contacts: _Contacts, home: Numbers, content: Content, slots: int, seats: int) -> _Tally:
     """Who could get what, if whoever meets a community shares with it all that both know."""
     subscribers = len(content.low)
     communities = 1 + max(int(home.max(initial=-1)), int(contacts.node.max(initial=-1)))
@@ -226,7 +238,7 @@ def _tally_epidemic(contacts: _Contacts, home: Numbers, content: _Content, slots
     return tally
 
 
-def _timetable(contacts: _Contacts, content: _Content, slots: int) -> _Timetable:
+def _timetable(contacts: _Contacts, content: Content, slots: int) -> _Timetable:
     """Sort contacts and births by slot."""
     every_slot = np.arange(slots + 2)
     starting, ending = np.argsort(contacts.start), np.argsort(contacts.end)
@@ -267,7 +279,7 @@ def _look_back(
     contacts: _Contacts,
     table: _Timetable,
     home: Numbers,
-    content: _Content,
+    content: Content,
     slots: int,
     reach: _Reach,
     tally: _Tally,
@@ -282,7 +294,7 @@ def _look_back(
 
 
 @step
-def _spread(event: int, community: int, slot: int, slots: int, content: _Content, reach: _Reach, tally: _Tally) -> None:
+def _spread(event: int, community: int, slot: int, slots: int, content: Content, reach: _Reach, tally: _Tally) -> None:
     """Count whom an event reaches that its community knows from this slot on."""
     row, communities = reach.row[community], len(reach.first_seat)
     possible = arrival_slots = 0

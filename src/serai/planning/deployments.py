@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from serai.core.errors import BadInput, did_you_mean
+from serai.field.sections import FieldScenario
+from serai.kinds import protocol_label
 from serai.log.pairs import Count
 from serai.planning.goals import Goal, parse_goal
 from serai.planning.race import FIRST_LOOK, Limits
+from serai.planning.relays import RELAYS, Placement, Relays, check_relays, parse_relays, settings_of_places, with_relays
 from serai.scenario.section import PlanTable, Scenario, known_keys
-from serai.sweeping.axes import axis_of, values_of
+from serai.sweeping.axes import Axis, axis_of, values_of
 from serai.sweeping.plan import Plan, loaded, plan_sweep, written_values
 from serai.world.grid import Grid
 from serai.world.positions import read_positions
@@ -45,8 +48,10 @@ def _said(key: str, value: Any) -> str:
     """A choice in words: "6 subscribers", "range 60 m", "CET"."""
     table, _, setting = key.rpartition(".")
     if key == PROTOCOL:
-        return str(value).upper()
-    return f"{value} {table}" if setting == "count" else f"{setting} {value}"
+        return protocol_label(str(value))
+    if key == RELAYS:
+        return {0: "no relays", 1: "1 relay"}.get(value, f"{value} relays")
+    return f"{value} {table.rpartition('.')[2]}" if setting == "count" else f"{setting} {value}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,11 @@ class Search:
     sweep: Plan
     limits: Limits
     prices: Mapping[str, Any]
+    base: Scenario
+    """What is varied."""
+    relays: Relays | None = None
+    """What may be added, before it is known where."""
+    placed: tuple[Placement, ...] = ()
 
 
 def plan_search(
@@ -73,20 +83,73 @@ def plan_search(
     scenario = loaded(source)
     table = scenario.plan or PlanTable()
     written = list(goal) or table.goal
-    varied = dict(vary) if vary else table.vary
+    varied = dict(vary) if vary else dict(table.vary)
     prices = dict(cost) if cost else table.cost
     _check_said(scenario, written, varied, prices)
-    sweep = _sweep_of(scenario, varied)
+    relays = parse_relays(varied.pop(RELAYS)) if RELAYS in varied else None
+    each = 1 + relays.at_most if relays else 1
+    sweep = _sweep_of(scenario, varied, each)
     goals = tuple(parse_goal(text, sweep.kind) for text in written)
     counts = tuple(dict.fromkeys(goal.measure for goal in goals if isinstance(goal.measure, Count)))
-    base = blake2b(f"{sweep.base} {counts}".encode(), digest_size=8).hexdigest()
+    base = blake2b(f"{sweep.base} {counts} {relays or ''}".encode(), digest_size=8).hexdigest()
     sweep = replace(sweep, counts=counts, base=base)
-    deployments = _priced(sweep, prices)
-    budget = at_most or table.at_most or round(_SHARE_OF_GRID * _RUNS_OF_GRID * len(deployments))
-    if budget < FIRST_LOOK * len(deployments):
-        least = f"{FIRST_LOOK * len(deployments):,} runs are the least that tell anything"
-        raise BadInput(f"plan.at_most: {len(deployments)} deployments x {FIRST_LOOK} = {least}")
-    return Search(scenario.name, goals, deployments, sweep, Limits(budget=budget), prices)
+    if relays:
+        check_relays(relays, sweep.cells[0].scenario, goals)
+    search = Search(scenario.name, goals, _priced(sweep, prices), sweep, Limits(), prices, scenario, relays)
+    limits = Limits(budget=at_most or table.at_most or _usual_budget(each * len(search.deployments)))
+    _check_budget(limits, each * len(search.deployments))
+    return replace(search, limits=limits)
+
+
+def _usual_budget(deployments: int) -> int:
+    return round(_SHARE_OF_GRID * _RUNS_OF_GRID * deployments)
+
+
+def _check_budget(limits: Limits, deployments: int) -> None:
+    if limits.budget < FIRST_LOOK * deployments:
+        least = f"{FIRST_LOOK * deployments:,} runs are the least that tell anything"
+        raise BadInput(f"plan.at_most: {deployments} deployments x {FIRST_LOOK} = {least}")
+
+
+def nominal_scenarios(search: Search) -> list[tuple[dict[str, Any], FieldScenario]]:
+    """One scenario for all deployments whose relays are placed together, and the settings that these share.
+
+    It is the one that is nearest to what the plan varies, or in the middle of it.
+    """
+    found: dict[str, tuple[dict[str, Any], tuple[int, int], FieldScenario]] = {}
+    for cell in search.sweep.cells:
+        assert isinstance(cell.scenario, FieldScenario)
+        point = search.sweep.points[cell.point]
+        shared = settings_of_places(point)
+        far = _far_from_base(search, point), int(cell.protocol != search.base.protocol.name)
+        if str(shared) not in found or far < found[str(shared)][1]:
+            found[str(shared)] = (shared, far, cell.scenario)
+    return [(shared, scenario) for shared, _, scenario in found.values()]
+
+
+def _far_from_base(search: Search, point: Mapping[str, Any]) -> int:
+    steps = 0
+    for axis in search.sweep.axes:
+        own = _written_value(search.base, axis.key)
+        usual = axis.values.index(own) if own in axis.values else len(axis.values) // 2
+        steps += abs(axis.values.index(point[axis.key]) - usual)
+    return steps
+
+
+def with_placed(search: Search, placed: Sequence[Placement]) -> Search:
+    """The search among all deployments with none, one, two, ... of the relays that were placed."""
+    points = []
+    for one in search.deployments:
+        assert isinstance(one.scenario, FieldScenario)
+        places = next(placement.places for placement in placed if placement.covers(one.settings))
+        point = search.sweep.points[search.sweep.cells[one.number].point]
+        points += [
+            (point | {RELAYS: count}, with_relays(one.scenario, places[:count])) for count in range(len(places) + 1)
+        ]
+    most = max(point[RELAYS] for point, _ in points)
+    axes = (*search.sweep.axes, Axis(RELAYS, tuple(range(most + 1))))
+    sweep = replace(search.sweep.over(points, range(FIRST_LOOK)), axes=axes)
+    return replace(search, sweep=sweep, deployments=_priced(sweep, search.prices), placed=tuple(placed))
 
 
 def _check_said(scenario: Scenario, goals: Sequence[str], varied: Mapping[str, Any], prices: Mapping[str, Any]) -> None:
@@ -104,13 +167,13 @@ def _check_said(scenario: Scenario, goals: Sequence[str], varied: Mapping[str, A
         raise BadInput(f"{scenario.name}: [plan] says too little; add for example\n  " + "\n  ".join(missing))
 
 
-def _sweep_of(scenario: Scenario, varied: Mapping[str, Any]) -> Plan:
+def _sweep_of(scenario: Scenario, varied: Mapping[str, Any], each: int) -> Plan:
     settings = {key: value for key, value in varied.items() if key != PROTOCOL or isinstance(value, Mapping)}
     chosen = varied.get(PROTOCOL)
     protocols = None
     if chosen is not None and not isinstance(chosen, Mapping):
         protocols = [str(name) for name in values_of(chosen)]
-    count = len(protocols or [""]) * math.prod(len(values) for values in written_values(settings).values())
+    count = each * len(protocols or [""]) * math.prod(len(values) for values in written_values(settings).values())
     if count > MOST_DEPLOYMENTS:
         raise BadInput(f"plan.vary: {count:,} deployments; at most {MOST_DEPLOYMENTS:,} can be raced: try fewer values")
     # What `serai sweep` would vary has nothing to do with the plan.
@@ -151,6 +214,8 @@ class _Price:
 
 def _price(name: str, price: Any, sweep: Plan) -> _Price:
     known = known_keys(type(sweep.cells[0].scenario), sweep.protocols)
+    if name == RELAYS and f"sensors.{RELAYS}" in known:
+        return _Price(name, _positive(name, price), {})
     key = f"{name}.count" if f"{name}.count" in known else name
     if key not in known and key != PROTOCOL:
         counted = [one.removesuffix(".count") for one in known if one.endswith(".count")]
@@ -181,6 +246,8 @@ def _written_value(scenario: Scenario, key: str) -> Any:
     """What a scenario says for a key, as it is written there, in the unit of an axis."""
     if key == PROTOCOL:
         return scenario.protocol.name
+    if key == RELAYS:
+        return len(scenario.sensors.relays or ()) if isinstance(scenario, FieldScenario) else None
     table, _, setting = key.rpartition(".")
     section = scenario.as_written().get(table, {}) if table else scenario.as_written()
     if setting == "count" and setting not in section and section.get("file"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,11 @@ class Goal:
             return met >= self.bound * of
         values = rows[self.measure]
         return values >= self.bound if self.at_least else values <= self.bound
+
+
+def columns_of(goals: Sequence[Goal]) -> list[str]:
+    """The columns of a run that these goals need."""
+    return sorted({name for goal in goals for name in goal.columns()})
 
 
 def parse_goal(text: str, kind: AnyKind) -> Goal:

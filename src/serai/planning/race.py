@@ -3,7 +3,7 @@
 What a deployment costs is known, so nothing is compared with anything but the goals: who meets them, cheapest first?
 At look j a deployment has 10 * 2**(j-1) runs, seeds 0, 1, 2, ... With probability `confidence` the deployment that is
 named meets every goal, and the cheapest that does is the named one or is listed as open. The levels of the tests add
-up to that over any number of looks; docs/planning/race.md has the proof.
+up to that over any number of looks; docs/plan.md has the proof.
 
 Decisions are a function of the first rows of each deployment, and of nothing else: there is no state to be kept.
 """
@@ -55,6 +55,11 @@ class Round:
     missing: int
     dearer: int
     still_open: int
+
+    @property
+    def deployments(self) -> int:
+        """How many there are, in the race or not."""
+        return self.meeting + self.missing + self.dearer + self.still_open
 
 
 @dataclass(frozen=True)

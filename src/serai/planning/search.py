@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from serai.core.statistics import Estimate, estimate
-from serai.planning.deployments import Deployment, Search, plan_search
-from serai.planning.goals import Columns, Goal, Value
+from serai.planning.deployments import Deployment, Search, nominal_scenarios, plan_search, with_placed
+from serai.planning.goals import Columns, Goal, Value, columns_of
 from serai.planning.race import Result, Round, race
+from serai.planning.relays import FIRST_SEED, RUNS, Placement, place_relays, rows_by_point, said_step
 from serai.scenario.section import Scenario
 from serai.spark.session import running_session, spark_session
+from serai.sweeping.plan import Plan
 from serai.sweeping.run import Progress, in_rounds
 from serai.sweeping.store import Store
 
@@ -92,14 +94,17 @@ def find_deployment(
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Found:
     """Race the deployments of a search; runs are kept in the folder."""
-    seeds = [0] * len(search.deployments)
-    rows: dict[int, Columns] = {}
+    tell = progress or Progress()
     with in_rounds(search.sweep, folder, spark, progress) as run:
+        if search.relays is not None:
+            search = _with_relays(search, run, tell)
+        rows: dict[int, Columns] = {}
+        seeds = [0] * len(search.deployments)
 
         def sample(wanted: Mapping[int, int]) -> Mapping[int, Columns]:
             for number, runs in wanted.items():
                 seeds[number] = max(seeds[number], runs)
-            rows.update(_by_deployment(run(seeds), search))
+            rows.update(_by_deployment(run(search.sweep.with_seeds_of_cells(seeds)), search))
             return rows
 
         result = race([one.cost for one in search.deployments], search.goals, sample, search.limits, on_round)
@@ -113,6 +118,23 @@ def find_deployment(
     return Found(search, result, values, changes, Path(folder))
 
 
+def _with_relays(search: Search, run: Callable[[Plan], pa.Table], progress: Progress) -> Search:
+    """Place relays, and let their number be one more choice."""
+    assert search.relays is not None
+    names = columns_of(search.goals)
+
+    def simulate(scenarios: Sequence[Scenario]) -> list[Columns]:
+        seeds = range(FIRST_SEED, FIRST_SEED + RUNS)
+        table = run(search.sweep.over([({}, scenario) for scenario in scenarios], seeds))
+        return rows_by_point(table, names)
+
+    def tell(one: Placement) -> None:
+        progress.on_notice(said_step(one))
+
+    placed = place_relays(nominal_scenarios(search), search.goals, search.relays, simulate, tell)
+    return with_placed(search, placed)
+
+
 def _values(goals: Sequence[Goal], rows: Columns, runs: int) -> tuple[Value, ...]:
     """What the first runs say about each goal."""
     first = {name: column[:runs] for name, column in rows.items()}
@@ -121,7 +143,7 @@ def _values(goals: Sequence[Goal], rows: Columns, runs: int) -> tuple[Value, ...
 
 def _by_deployment(table: pa.Table, search: Search) -> dict[int, Columns]:
     """The rows of each deployment in the order of their seeds; the table is sorted by point, protocol and seed."""
-    names = sorted({name for goal in search.goals for name in goal.columns()})
+    names = columns_of(search.goals)
     columns = {name: table[name].to_numpy().astype(np.float64) for name in names}
     point, protocol = table["point"].to_numpy(), np.array(table["protocol"].to_pylist(), dtype=object)
     found: dict[int, Columns] = {}

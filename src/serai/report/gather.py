@@ -196,7 +196,7 @@ def _provenance(sweep: Sweep) -> dict[str, str]:
     return {
         "command": command_of(plan),
         "seeds": f"0 to {plan.seeds - 1}",
-        "runs": f"{sum(plan.runs().values()):,}",
+        "runs": f"{sum(map(len, plan.runs().values())):,}",
         **sweep.versions,
         "Python": platform.python_version(),
     }

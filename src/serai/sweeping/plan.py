@@ -36,7 +36,7 @@ class Cell:
     scenario: Scenario
     id: str
     seeds: int
-    """Seeds 0 .. `seeds`-1 are run."""
+    """So many seeds are run, from the plan's first on."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Plan:
     """Names the scenario that the points vary: a folder keeps the runs of one."""
     counts: tuple[Count, ...] = ()
     """What is counted in every run besides its metrics."""
+    first_seed: int = 0
 
     @property
     def network(self) -> str:
@@ -69,12 +70,12 @@ class Plan:
         """How many seeds the points have, or the one with most of them."""
         return max(cell.seeds for cell in self.cells)
 
-    def runs(self) -> dict[str, int]:
-        """How many seeds are to be run under each distinct name; cells may share their runs."""
+    def runs(self) -> dict[str, range]:
+        """The seeds that are to be run under each distinct name; cells may share their runs."""
         found: dict[str, int] = {}
         for cell in self.cells:
             found[cell.id] = max(cell.seeds, found.get(cell.id, 0))
-        return found
+        return {name: range(self.first_seed, self.first_seed + seeds) for name, seeds in found.items()}
 
     def with_seeds(self, seeds: Mapping[int, int]) -> Plan:
         """The same plan with another number of seeds at each point."""
@@ -84,6 +85,12 @@ class Plan:
         """The same plan with another number of seeds in each cell."""
         cells = (replace(cell, seeds=count) for cell, count in zip(self.cells, seeds, strict=True))
         return replace(self, cells=tuple(cells))
+
+    def over(self, points: Sequence[tuple[dict[str, Any], Scenario]], seeds: range) -> Plan:
+        """The same sweep with other points, each a scenario of its own."""
+        cells = tuple(_cell(number, scenario, len(seeds)) for number, (_, scenario) in enumerate(points))
+        settings = tuple(point for point, _ in points)
+        return replace(self, points=settings, cells=cells, first_seed=seeds.start)
 
     def scenarios(self) -> dict[str, Scenario]:
         """The scenario of each distinct cell."""
@@ -98,6 +105,7 @@ class Plan:
             "points": list(self.points),
             "protocols": list(self.protocols),
             "counts": [[count.what, count.within_s] for count in self.counts],
+            "first_seed": self.first_seed,
             "cells": [
                 {"point": cell.point, "protocol": cell.protocol, "id": cell.id, "seeds": cell.seeds}
                 for cell in self.cells
@@ -117,6 +125,7 @@ def plan_from_json(said: Mapping[str, Any]) -> Plan:
         cells=tuple(Cell(scenario=scenarios[cell["id"]], **cell) for cell in said["cells"]),
         base=said["base"],
         counts=tuple(Count(*count) for count in said["counts"]),
+        first_seed=said.get("first_seed", 0),
     )
 
 

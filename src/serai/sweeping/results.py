@@ -39,7 +39,7 @@ class Sweep:
         return estimates_of(self)
 
     def __repr__(self) -> str:
-        runs = sum(self.plan.runs().values())
+        runs = sum(map(len, self.plan.runs().values()))
         return f"Sweep({self.plan.name}: {len(self.plan.cells)} cells, {runs:,} runs, in {self.folder})"
 
     def _repr_html_(self) -> str:

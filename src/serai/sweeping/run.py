@@ -131,19 +131,20 @@ def run_sweep(
 
 @contextmanager
 def in_rounds(
-    plan: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None
-) -> Iterator[Callable[[Sequence[int]], pa.Table]]:
-    """A function that runs the plan's cells with so many seeds each, whatever is missing; it returns the whole table.
+    first: Plan, folder: str | Path, spark: SparkSession, progress: Progress | None = None
+) -> Iterator[Callable[[Plan], pa.Table]]:
+    """A function that runs whatever is missing of a plan, and returns its whole table.
 
-    It may be called again and again, with more seeds.
+    It may be called again and again, with more seeds or other cells of the same sweep as the first plan's.
     """
     import pyarrow.parquet as pq
 
-    with _at_work(plan, folder) as store:
-        work = _begin(plan, store, spark, None, progress or Progress())
+    with _at_work(first, folder) as store:
+        work = _begin(first, store, spark, None, progress or Progress())
 
-        def run(seeds: Sequence[int]) -> pa.Table:
-            _finish(work, plan.with_seeds_of_cells(seeds))
+        def run(plan: Plan) -> pa.Table:
+            work.plan = plan
+            _finish(work, plan)
             return pq.read_table(store.table)
 
         yield run
@@ -204,7 +205,7 @@ def _not_kept(plan: Plan, store: Store, parts: Sequence[Part]) -> Iterator[Segme
     """The runs that are missing or have no folder of their own."""
     unfinished = {(s.cell, seed) for s in missing_runs(plan.runs(), parts) for seed in range(s.first, s.stop)}
     for cell, seeds in plan.runs().items():
-        for seed in range(seeds):
+        for seed in seeds:
             if (cell, seed) in unfinished or not store.run_folder(cell, seed).exists():
                 yield Segment(cell, seed, seed + 1)
 

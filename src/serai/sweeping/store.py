@@ -215,8 +215,9 @@ class Store:
         order = {name: place for place, name in enumerate(plan.protocols)}
         with _whole_file(self.table) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for cell in sorted(plan.cells, key=lambda cell: (cell.point, order[cell.protocol])):
-                for first in range(0, cell.seeds, _SEEDS_PER_GROUP):
-                    group = Segment(cell.id, first, min(first + _SEEDS_PER_GROUP, cell.seeds))
+                end = plan.first_seed + cell.seeds
+                for first in range(plan.first_seed, end, _SEEDS_PER_GROUP):
+                    group = Segment(cell.id, first, min(first + _SEEDS_PER_GROUP, end))
                     writer.write_table(_at_point(rows.of(group), cell.point, schema))
         return self.table
 
@@ -364,20 +365,20 @@ def _segments_of(path: Path) -> tuple[Segment, ...] | None:
     return tuple(Segment(*segment) for segment in json.loads(metadata[_RUNS_KEY]))
 
 
-def missing_runs(wanted: Mapping[str, int], parts: Iterable[Part]) -> Iterator[Segment]:
-    """The runs of each cell (seeds 0 .. wanted-1) that no part holds, in the order of `wanted`."""
+def missing_runs(wanted: Mapping[str, range], parts: Iterable[Part]) -> Iterator[Segment]:
+    """The runs of each cell that no part holds, in the order of `wanted`."""
     finished: dict[str, list[Segment]] = defaultdict(list)
     for part in parts:
         for segment in part.segments:
             finished[segment.cell].append(segment)
     for cell, seeds in wanted.items():
-        reached = 0  # every seed below it is finished or was handed out; segments may overlap
+        reached = seeds.start  # every seed below it is finished or was handed out; segments may overlap
         for segment in sorted(finished[cell]):
-            if reached < min(segment.first, seeds):
-                yield Segment(cell, reached, min(segment.first, seeds))
+            if reached < min(segment.first, seeds.stop):
+                yield Segment(cell, reached, min(segment.first, seeds.stop))
             reached = max(reached, segment.stop)
-        if reached < seeds:
-            yield Segment(cell, reached, seeds)
+        if reached < seeds.stop:
+            yield Segment(cell, reached, seeds.stop)
 
 
 # --- Versions
