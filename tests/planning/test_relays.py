@@ -36,9 +36,7 @@ def simulated(scenarios):
     what = Count("on_time", 300.0)
     rows = []
     for scenario in scenarios:
-        found = [
-            count(pairs_of(simulate(scenario, seed=seed)), what) for seed in range(FIRST_SEED, FIRST_SEED + RUNS)
-        ]
+        found = [count(pairs_of(simulate(scenario, seed=seed)), what) for seed in range(FIRST_SEED, FIRST_SEED + RUNS)]
         rows.append(dict(zip(what.columns(), np.array(found, float).T, strict=True)))
     return rows
 

@@ -230,7 +230,8 @@ class PlanTable(Section):
         description="What one of each costs: `subscribers = 400`; or the price of each value of a setting.",
     )
     vary: dict[str, Any] = Field(
-        default_factory=dict, description="What may be chosen: settings with their values, `protocol`, and where `relays` may stand."
+        default_factory=dict,
+        description="What may be chosen: settings with their values, `protocol`, and where `relays` may stand.",
     )
     at_most: int | None = Field(None, ge=1, description="The most runs, of all deployments together.")
 
