@@ -58,8 +58,10 @@ def test_nodes_carriers_subscriptions_and_clocks(field: Path) -> None:
         "the clock of n4: never set",
         "1 file in quarantine",
     }
-    assert in_one_sentence(status).startswith("Of 10 events that 4 nodes made, 8 came home and 2 are missing, at n1:")
-    assert in_one_sentence(replace(status, nodes=())).startswith("8 events came home:")
+    assert in_one_sentence(status).startswith(
+        "Of 10 events that 4 nodes made, 8 came home and 2 are missing, all at n1."
+    )
+    assert in_one_sentence(replace(status, nodes=())).startswith("8 events came home and made ")
 
 
 def test_the_page_of_the_day(field: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from serai.matching.match import (
     MOST_ON_DRIVER,
     SHOWN,
     Engine,
+    Events,
+    Later,
     Matching,
     MatchOptions,
     Task,
@@ -95,22 +98,22 @@ def match_files(
     with said_plainly(out), tables.aside(place) as folder:
         cores_of(spark)  # refuses workers with other versions, before anything is done
         on_step("reading")
-        asked = read_subscriptions(spark, subscriptions)
+        asked = cache(partial(read_subscriptions, spark, subscriptions))
         given = read_events(spark, events, asked, folder)
-        at_hand = _at_hand(subscriptions)
-        matching = prepare_match(given.path, tables.usable(asked), gathered=at_hand, **options)
-        bad, nameless_count = matching.rejected, 0
-        if at_hand is None:
-            nameless = tables.rejects_of(asked, "subscriptions", "subscription")
-            bad, nameless_count = bad.unionByName(nameless), nameless.count()
+        matching, nameless = _prepared(spark, given, subscriptions, asked, options)
+        nameless_count = nameless[0].count() if nameless else 0
+
+        def bad() -> DataFrame:
+            return reduce(DataFrame.unionByName, [matching.rejected, *nameless, given.bad()])
+
         on_step(f"matching by {matching.plan.engine}")
         if strict:  # of Parquet files the ids are looked at, too
-            refuse_rejected(bad.unionByName(given.bad).limit(SHOWN + 1).toArrow())
-        made = _made(spark, matching, given, folder, options)
+            refuse_rejected(bad().limit(SHOWN + 1).toArrow())
+        made = _made(spark, matching, given, asked, folder, options)
         on_step("writing")
         rejected_subscriptions = matching.bad + nameless_count
         if rejected_subscriptions or made.rejected:
-            tables.write_one_file(bad.unionByName(given.bad), rejects_place, "json", folder)
+            tables.write_one_file(bad(), rejects_place, "json", folder)
         answer = made.answer
         if partition_by:
             answer = _partitioned(spark, made.answer, given.path, partition_by, folder)
@@ -136,9 +139,14 @@ def match_files(
 class Given(NamedTuple):
     """Events that can be matched, as Parquet files; and those that cannot."""
 
-    path: str
-    bad: DataFrame
+    events: Events
+    bad: Later
     rejected: int  # in tables without types; of a Parquet table it is not known yet
+
+    @property
+    def path(self) -> str:
+        """Where the files are."""
+        return str(self.events.given)
 
 
 def read_subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
@@ -149,6 +157,18 @@ def read_subscriptions(spark: SparkSession, path: str | Path) -> DataFrame:
     return tables.with_reason(table, "subscription", dict.fromkeys(numbers, "real"))
 
 
+def _prepared(
+    spark: SparkSession, given: Given, path: str | Path, asked: Later, options: MatchOptions
+) -> tuple[Matching, list[DataFrame]]:
+    """The match, and what it does not know of: subscriptions that are rejected as they are read."""
+    at_hand = _at_hand(path)
+    if at_hand is not None:
+        _check_id("subscription", at_hand.column_names, str(path))
+        return prepare_match(given.events, at_hand, **options), []
+    nameless = tables.rejects_of(asked(), "subscriptions", "subscription")
+    return prepare_match(given.path, tables.usable(asked()), **options), [nameless]
+
+
 def _at_hand(path: str | Path) -> pa.Table | None:
     """The subscriptions of Parquet files on this machine, if they are not too many; nobody else need be asked."""
     files = parquet_files(path) if tables.format_of(path) == "parquet" else None
@@ -157,17 +177,21 @@ def _at_hand(path: str | Path) -> pa.Table | None:
     return pa.concat_tables([files.schema.empty_table(), *read_pieces(files.pieces, files.schema, MOST_ON_DRIVER)])
 
 
-def read_events(spark: SparkSession, path: str | Path, asked: DataFrame, folder: Path) -> Given:
+def read_events(spark: SparkSession, path: str | Path, asked: Later, folder: Path) -> Given:
     """The events: Parquet as it is, other formats written anew, with types as the subscriptions use them."""
+    if tables.format_of(path) == "parquet":
+
+        def without_id() -> DataFrame:
+            table = tables.with_reason(tables.read_table(spark, path), "event", {})
+            return tables.rejects_of(table, "events", "event")
+
+        return Given(Events(spark, tables.spark_path(path)), without_id, 0)
     table = _with_ids(tables.read_table(spark, path), "event", str(path))
-    if not tables.is_untyped(table):
-        bad = tables.rejects_of(tables.with_reason(table, "event", {}), "events", "event")
-        return Given(tables.spark_path(path), bad, 0)
-    typed = tables.with_reason(table, "event", kinds_taken_for_granted(asked))
+    typed = tables.with_reason(table, "event", kinds_taken_for_granted(asked()))
     good = folder / "events.parquet"
     tables.usable(typed).write.parquet(str(good))
     bad = tables.rejects_of(typed, "events", "event")
-    return Given(str(good), bad, bad.count())
+    return Given(Events(spark, str(good)), lambda: bad, bad.count())
 
 
 def kinds_taken_for_granted(asked: DataFrame) -> dict[str, Kind]:
@@ -180,12 +204,15 @@ def kinds_taken_for_granted(asked: DataFrame) -> dict[str, Kind]:
 
 def _with_ids(table: DataFrame, name: str, path: str) -> DataFrame:
     """The table, with whole numbers as ids if they all are."""
-    if name not in table.columns:
-        nearest = did_you_mean(name, tables.columns_of(table))
-        raise BadInput(f"{path}: no column {name} (the id of each row); {nearest}")
+    _check_id(name, tables.columns_of(table), path)
     if tables.is_untyped(table) and table.agg(tables.whole_number_ids(name)).first()[0]:  # type: ignore[index]
         return table.withColumn(name, F.col(name).cast("bigint"))
     return table
+
+
+def _check_id(name: str, columns: list[str], path: str) -> None:
+    if name not in columns:
+        raise BadInput(f"{path}: no column {name} (the id of each row); {did_you_mean(name, columns)}")
 
 
 # --- What is made
@@ -201,7 +228,9 @@ class _Made(NamedTuple):
     rejected: int
 
 
-def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, options: MatchOptions) -> _Made:
+def _made(
+    spark: SparkSession, matching: Matching, given: Given, asked: Later, folder: Path, options: MatchOptions
+) -> _Made:
     answer = folder / "answer"
     if matching.matcher is not None and matching.files is not None and options["mode"] in ("pairs", "any"):
         answer.mkdir()
@@ -214,7 +243,7 @@ def _made(spark: SparkSession, matching: Matching, given: Given, folder: Path, o
     if options["mode"] in ("pairs", "any"):
         ids = found.select("event")
     else:
-        ids = match(given.path, matching.subscriptions, mode="any", time=options["time"], engine=options["engine"])
+        ids = match(given.path, tables.usable(asked()), mode="any", time=options["time"], engine=options["engine"])
     total, nameless = events.agg(F.count("*"), F.count_if(F.col("event").isNull())).first()  # type: ignore[misc]
     matched = events.join(ids.distinct(), "event", "left_semi").count()
     return _Made(answer, rows, total + given.rejected, matched, nameless + given.rejected)

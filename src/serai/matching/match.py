@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack, get_args
 
@@ -42,6 +42,7 @@ from serai.spark.workers import cores_of
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Reading = Callable[[pa.Table], Readings]
+Later = Callable[[], DataFrame]
 Engine = Literal["auto", "index", "keys"]
 MOST_ON_DRIVER = 2_000_000
 """Subscriptions that are gathered by the driver and sent to every worker; more are partitioned by key."""
@@ -69,16 +70,28 @@ class MatchPlan:
 
 @dataclass(frozen=True)
 class Matching:
-    """A match that is about to be made: its answer, what could not be used, and how it will be done."""
+    """A match that is about to be made: its answer, what could not be used, and how it will be done.
 
-    answer: DataFrame
-    rejected: DataFrame
+    Frames are made when they are asked for: each costs tens of milliseconds, and workers that write files need none.
+    """
+
+    make_answer: Later
+    make_rejected: Later
     plan: MatchPlan
-    subscriptions: DataFrame
     count: int  # of the subscriptions
     bad: int  # of them that cannot be used
     matcher: Matcher | None = None
     files: ParquetFiles | None = None
+
+    @cached_property
+    def answer(self) -> DataFrame:
+        """What was asked for."""
+        return self.make_answer()
+
+    @cached_property
+    def rejected(self) -> DataFrame:
+        """Subscriptions that cannot be used, with the reasons."""
+        return self.make_rejected()
 
 
 class MatchOptions(TypedDict, total=False):
@@ -111,8 +124,8 @@ def match(
 
 
 def prepare_match(
-    events: DataFrame | str | Path,
-    subscriptions: DataFrame,
+    events: DataFrame | str | Path | Events,
+    subscriptions: DataFrame | pa.Table,
     *,
     mode: Mode = "pairs",
     first: int | None = None,
@@ -120,54 +133,78 @@ def prepare_match(
     time: str | None = None,
     engine: Engine = "auto",
     strict: bool = False,
-    gathered: pa.Table | None = None,
 ) -> Matching:
     """Read the subscriptions, choose the engine, and say what will be done; events are not touched yet.
 
-    `gathered`: the subscriptions once more, if they are at hand and need not be asked of Spark.
+    Subscriptions that are at hand as a table need not be asked of Spark; events are then given as `Events`.
     """
     _check_options(mode, first, engine)
-    spark = subscriptions.sparkSession
-    files = None if isinstance(events, DataFrame) else parquet_files(events)
-    frame = events if isinstance(events, DataFrame) else read_parquet(spark, str(events))
-    kinds = attribute_kinds(frame, files)
-    order = _order_columns(frame, mode, order_by)
-    if gathered is None:
+    given = events if isinstance(events, Events) else Events(subscriptions.sparkSession, events)
+    spark, kinds = given.spark, given.kinds
+    order = _order_columns(given.names, mode, order_by)
+    if isinstance(subscriptions, DataFrame):
         gathered = subscriptions.limit(MOST_ON_DRIVER + 1).toArrow()
-    if len(gathered) > MOST_ON_DRIVER:
-        read = partial(readings_of, kinds=kinds, time=time)
-        return _partitioned(frame, subscriptions, kinds, gathered, read, mode, first, order, strict)
+        if len(gathered) > MOST_ON_DRIVER:
+            read = partial(readings_of, kinds=kinds, time=time)
+            return _partitioned(given, subscriptions, gathered, read, mode, first, order, strict)
+    else:
+        gathered = subscriptions
     readings = readings_of(gathered, kinds, time)
     ids = gathered["subscription"].combine_chunks()
     rejected = rejected_rows(gathered, readings)
     if strict:
         refuse_rejected(rejected)
-    plan = _choose(engine, readings, kinds, ids, files)
-    rejects = frame_of(spark, rejected)
+    plan = _choose(engine, readings, kinds, ids, given.files)
     counts = len(gathered), len(rejected)
     known = pa.table({"subscription": ids.filter(_read(readings))})
-    finish = partial(_finished, mode=mode, first=first, known=lambda: frame_of(spark, known))
+    matcher = None
     if plan.asked is not None:
+        warm_up(plan.asked)
         matcher = Matcher(plan.asked, mode, first or 0, ("event", *plan.asked.attributes, *order))
-        found = _by_index(spark, matcher, frame, files)
-        return Matching(finish(found), rejects, plan, subscriptions, *counts, matcher, files)
-    table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
-    conditions = frame_of(spark, table)
-    named = {name: kinds[name] for name in readings.named}
-    found = _by_keys(frame, conditions, named, plan, mode, order, len(readings.owner) > len(readings.reasons))
-    return Matching(finish(found), rejects, plan, subscriptions, *counts)
+
+    def answer() -> DataFrame:
+        if matcher is not None:
+            found = _by_index(matcher, given)
+        else:
+            table = conditions_table(readings, kinds, ids).filter(pa.array(readings.possible))
+            named = {name: kinds[name] for name in readings.named}
+            several = len(readings.owner) > len(readings.reasons)
+            found = _by_keys(given.frame, frame_of(spark, table), named, plan, mode, order, several)
+        return _finished(found, mode, first, lambda: frame_of(spark, known))
+
+    return Matching(answer, lambda: frame_of(spark, rejected), plan, *counts, matcher, given.files)
 
 
-def attribute_kinds(events: DataFrame, files: ParquetFiles | None = None) -> dict[str, Kind]:
-    """The attributes that events have, and their kinds: all columns that can be compared, but for their id.
+class Events:
+    """Events as they are given: a frame, or a path to Parquet files, which become a frame only if need be."""
 
-    `files` know more than Spark, which has no unsigned numbers.
-    """
-    if "event" not in events.columns:
-        raise BadInput(f"the events have no column event (their id); their columns are: {', '.join(events.columns)}")
-    schema = to_arrow_schema(events.schema, timezone="UTC") if files is None else files.schema
-    kinds = {column.name: kind_of(column.type) for column in schema}
-    return {name: kind for name, kind in kinds.items() if kind is not None and name != "event"}
+    def __init__(self, spark: SparkSession, given: DataFrame | str | Path) -> None:
+        self.spark, self.given = spark, given
+        self.files = None if isinstance(given, DataFrame) else parquet_files(given)
+        if "event" not in self.names:
+            whose = "the events have" if self.files is None else f"{given} has"
+            raise BadInput(f"{whose} no column event (the id of each row); {did_you_mean('event', self.names)}")
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The events as Spark has them."""
+        return self.given if isinstance(self.given, DataFrame) else read_parquet(self.spark, str(self.given))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns; files know more of them than Spark, which has no unsigned numbers."""
+        return to_arrow_schema(self.frame.schema, timezone="UTC") if self.files is None else self.files.schema
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return list(self.schema.names)
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The attributes, and their kinds: all columns that can be compared, but for their id."""
+        kinds = {column.name: kind_of(column.type) for column in self.schema}
+        return {name: kind for name, kind in kinds.items() if kind is not None and name != "event"}
 
 
 def refuse_rejected(rejected: pa.Table) -> None:
@@ -191,11 +228,11 @@ def _check_options(mode: str, first: int | None, engine: str) -> None:
         )
 
 
-def _order_columns(events: DataFrame, mode: Mode, order_by: str) -> list[str]:
+def _order_columns(names: list[str], mode: Mode, order_by: str) -> list[str]:
     if mode != "first":
         return []
-    if order_by not in events.columns:
-        raise BadInput(f'no column "{order_by}" to order the events by; {did_you_mean(order_by, events.columns)}')
+    if order_by not in names:
+        raise BadInput(f'no column "{order_by}" to order the events by; {did_you_mean(order_by, names)}')
     return [order_by]
 
 
@@ -212,21 +249,31 @@ def _choose(
     """The engine that is asked for, or the one that is expected to be done first."""
     events = float(files.rows) if files else _UNKNOWN_EVENTS
     subscriptions = int(readings.possible.sum())
-    keys = plan_keys(readings, subscriptions, max(events, 1.0))
     asked, compared, grids = _index_compared(readings, kinds, ids)
     by_index = _TRANSFER_NS["files" if files else "arrow"] + _INDEX_COMPARED_NS * compared
     by_index += _INDEX_BUILD_NS * subscriptions / max(events, 1.0)
+    if engine == "index" or (engine == "auto" and by_index <= _TRANSFER_NS["sql"]):  # whatever the keys would be
+        why = f"{_why(engine, subscriptions, events, files)}: index {by_index:,.0f} ns an event"
+        why += f" ({compared:.1f} compared, grids of {grids}), keys {_TRANSFER_NS['sql']:,.0f} ns at least"
+        return MatchPlan("index", why, asked=asked)
+    keys = plan_keys(readings, subscriptions, max(events, 1.0))
     by_keys = _TRANSFER_NS["sql"] + COMPARED_NS * keys.compared + LISTED_NS * keys.listed / max(events, 1.0)
     chosen = engine if engine != "auto" else "index" if by_index <= by_keys else "keys"
     why = (
-        f"{'asked for' if engine != 'auto' else 'expected to be faster'}; estimates for {subscriptions:,} subscriptions"
-        f" and {'' if files else 'perhaps '}{events:,.0f} events{' in Parquet files' if files else ''}:"
+        f"{_why(engine, subscriptions, events, files)}:"
         f" index {by_index:,.0f} ns an event ({compared:.1f} compared, grids of {grids}),"
         f" keys {by_keys:,.0f} ns ({keys.compared:.1f} compared, {keys.listed:,.0f} keys: {keys.bits})"
     )
     if chosen == "index":
         return MatchPlan("index", why, asked=asked)
     return MatchPlan("keys", why, keys=keys, broadcast=keys.listed <= MOST_BROADCAST)
+
+
+def _why(engine: str, subscriptions: int, events: float, files: ParquetFiles | None) -> str:
+    return (
+        f"{'asked for' if engine != 'auto' else 'expected to be faster'}; estimates for {subscriptions:,} subscriptions"
+        f" and {'' if files else 'perhaps '}{events:,.0f} events{' in Parquet files' if files else ''}"
+    )
 
 
 def _index_compared(readings: Readings, kinds: Mapping[str, Kind], ids: pa.Array) -> tuple[Asked, float, str]:
@@ -239,18 +286,17 @@ def _index_compared(readings: Readings, kinds: Mapping[str, Kind], ids: pa.Array
 # --- The two engines
 
 
-def _by_index(spark: SparkSession, matcher: Matcher, events: DataFrame, files: ParquetFiles | None) -> DataFrame:
+def _by_index(matcher: Matcher, events: Events) -> DataFrame:
     """The worker's answers, as they come from each task."""
-    warm_up(matcher.asked)
-    types = {column.name: column.type for column in to_arrow_schema(events.schema, timezone="UTC")}
+    types = {column.name: column.type for column in to_arrow_schema(events.frame.schema, timezone="UTC")}
     schema = matcher.schema(types["event"], types[matcher.columns[-1]])
-    if files is not None:
-        tasks = files.tasks(cores_of(spark))
-        numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-        return numbers.mapInArrow(_file_task(matcher, files.schema, tasks, schema), from_arrow_schema(schema))
+    if events.files is not None:
+        tasks = events.files.tasks(cores_of(events.spark))
+        numbers = events.spark.range(0, len(tasks), 1, max(1, len(tasks)))
+        return numbers.mapInArrow(_file_task(matcher, events.files.schema, tasks, schema), from_arrow_schema(schema))
     names = matcher.column_names()
     chosen = [F.col(quoted(column)).alias(name) for column, name in zip(matcher.columns, names, strict=True)]
-    return events.select(*chosen).mapInArrow(_batch_task(matcher, schema), from_arrow_schema(schema))
+    return events.frame.select(*chosen).mapInArrow(_batch_task(matcher, schema), from_arrow_schema(schema))
 
 
 def _batch_task(matcher: Matcher, schema: pa.Schema) -> Task:
@@ -316,9 +362,8 @@ def _finished(found: DataFrame, mode: Mode, first: int | None, known: Callable[[
 
 
 def _partitioned(
-    events: DataFrame,
+    events: Events,
     subscriptions: DataFrame,
-    kinds: Mapping[str, Kind],
     gathered: pa.Table,
     reading: Reading,
     mode: Mode,
@@ -328,7 +373,7 @@ def _partitioned(
 ) -> Matching:
     """Subscriptions read by the workers and partitioned by key; nothing of their size comes to the driver."""
     some = gathered.take(pa.array(np.linspace(0, len(gathered) - 1, _PLANNED_WITH).astype(np.int64)))
-    sample = reading(some)
+    sample, kinds = reading(some), events.kinds
     for name, kind in kinds.items():
         sample.open(name, kind)
     total = subscriptions.count()
@@ -346,9 +391,10 @@ def _partitioned(
     )
     plan = MatchPlan("keys", why, keys=keys, broadcast=False)
     named = {name: kinds[name] for name in sample.named}
-    found = _by_keys(events, usable, named, plan, mode, order, _may_have_alternatives(subscriptions))
+    found = _by_keys(events.frame, usable, named, plan, mode, order, _may_have_alternatives(subscriptions))
     known = read.where("reason is null").select("subscription").distinct()
-    return Matching(_finished(found, mode, first, lambda: known), rejects, plan, subscriptions, total, rejects.count())
+    answer = partial(_finished, found, mode, first, lambda: known)
+    return Matching(answer, lambda: rejects, plan, total, rejects.count())
 
 
 def _may_have_alternatives(subscriptions: DataFrame) -> bool:

@@ -31,7 +31,8 @@ _SIDE: Final = 340.0
 _NO_CELLS: Final = Cells(np.empty(0), np.empty(0, np.int64), [])
 _STYLE: Final = """
 :root{color-scheme:light dark;--ink:#1c1f23;--quiet:#5b6470;--paper:#fff;--line:#d9dde2;--bad:#b84700}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e8eb;--quiet:#a2abb6;--paper:#16191d;--line:#363c44;--bad:#ff9b5c}}
+@media screen and (prefers-color-scheme:dark){
+:root{--ink:#e6e8eb;--quiet:#a2abb6;--paper:#16191d;--line:#363c44;--bad:#ff9b5c}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:62rem;padding:1.2rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,sans-serif}
@@ -45,7 +46,9 @@ figure{margin:0}figure svg{width:100%;height:auto;display:block}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
 td,th{padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
 td.number,th.number{text-align:right}
-@media print{.scroll{overflow:visible}td,th{white-space:normal}}
+td.words{white-space:normal;overflow-wrap:anywhere;min-width:min(14rem,42vw)}
+@media print{body{max-width:none;padding:0}.pictures{grid-template-columns:1fr 1fr}.scroll{overflow:visible}
+h2{break-after:avoid}tr,figure{break-inside:avoid}td,th{white-space:normal}td.words{min-width:0}}
 """
 
 
@@ -79,8 +82,9 @@ def page_of(status: Status, config: Pipeline, now: float) -> str:
         f'<ul class="alerts" aria-label="Alerts">{alerts}</ul>' if alerts else '<p class="quiet">No alerts.</p>',
         f'<div class="pictures">{"".join(pictures)}</div>',
         *_tables(status),
-        f'<p class="quiet">{status.files:,} files in {status.batches:,} batches, {status.waiting:,} waiting;'
-        f" {status.repeated:,} repeats left out, {status.rejected:,} rows or values rejected.</p>",
+        f'<p class="quiet">{_count(status.files, "file")} in {_count(status.batches, "batch", "batches")},'
+        f" {status.waiting:,} waiting; {_count(status.repeated, 'repeat')} left out,"
+        f" {status.rejected:,} rows or values rejected.</p>",
     ]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Field report</title>'
@@ -97,14 +101,14 @@ def in_one_sentence(status: Status) -> str:
     known = [node for node in status.nodes if node.missing is not None]
     missing = sum(node.missing or 0 for node in known)
     counted = sum(node.arrived for node in known)
-    pairs = f"{status.pairs:,} pairs for {_count(len(status.served), 'subscription')}"
+    pairs = f"{_count(status.pairs, 'pair')} with {_count(len(status.served), 'subscription')}"
     if not known:
-        return f"{_count(status.events, 'event')} came home: {pairs}."
+        return f"{_count(status.events, 'event')} came home and made {pairs}."
     lacking = sorted((node for node in known if node.missing), key=lambda node: (-(node.missing or 0), node.node))
-    where = f", most at {lacking[0].node}" if len(lacking) > 1 else f", at {lacking[0].node}" if lacking else ""
-    absent = f"{missing:,} are missing{where}" if missing != 1 else f"1 is missing{where}"
+    where = f", most at {lacking[0].node}" if len(lacking) > 1 else f", all at {lacking[0].node}" if lacking else ""
+    absent = f"{missing:,} are missing{where}" if missing != 1 else f"1 is missing, at {lacking[0].node}"
     said = f"Of {counted + missing:,} events that {_count(len(known), 'node')} made, {counted:,} came home"
-    return f"{said} and {absent if missing else 'none is missing'}: {pairs}."
+    return f"{said} and {absent if missing else 'none is missing'}. They made {pairs}."
 
 
 def today(tables: Tables, now: float) -> str:
@@ -119,8 +123,8 @@ def today(tables: Tables, now: float) -> str:
     )
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def in_time(seconds: float | None) -> str:
@@ -247,7 +251,7 @@ def _tables(status: Status) -> list[str]:
     heads = ["node", "came", "missing", "complete", "delay, median", "95 %", "last event", "clock", "gaps"]
     served = sorted(status.served, key=lambda each: (-each.events, each.subscription))
     return [
-        _table("Nodes", heads, len(status.nodes), nodes, numbers=range(1, 6)),
+        _table("Nodes", heads, len(status.nodes), nodes, numbers=range(1, 6), words=(8,)),
         _table(
             "Subscriptions",
             ["subscription", "events", "delay, median", "95 %"],
@@ -267,28 +271,36 @@ def _tables(status: Status) -> list[str]:
             "Receivers",
             ["receiver", "told up to batch", "last error"],
             len(status.receivers),
-            ([e.receiver, str(e.batch), e.last_error or "–"] for e in status.receivers),
+            ([e.receiver, "–" if e.batch < 0 else str(e.batch), e.last_error or "–"] for e in status.receivers),
             numbers=range(1, 2),
+            words=(0, 2),
         ),
         _table(
             "Quarantine",
             ["file", "reason"],
             len(status.quarantined),
             ([each["name"], each["reason"]] for each in status.quarantined),
+            words=(0, 1),
         ),
     ]  # fmt: skip
 
 
-def _table(title: str, heads: list[str], count: int, rows: Iterable[list[Any]], numbers: Sequence[int] = ()) -> str:
-    """A table of the first of `count` rows."""
+def _table(
+    title: str,
+    heads: list[str],
+    count: int,
+    rows: Iterable[list[Any]],
+    numbers: Sequence[int] = (),
+    words: Sequence[int] = (),
+) -> str:
+    """A table of the first of `count` rows; columns of numbers stand to the right, those of words are broken."""
     if not count:
         return ""
 
+    style = dict.fromkeys(numbers, " class=number") | dict.fromkeys(words, " class=words")
+
     def row_of(tag: str, cells: Sequence[Any]) -> str:
-        return "".join(
-            f"<{tag}{' class=number' if place in numbers else ''}>{escape(str(cell))}"
-            for place, cell in enumerate(cells)
-        )
+        return "".join(f"<{tag}{style.get(place, '')}>{escape(str(cell))}" for place, cell in enumerate(cells))
 
     body = "".join(f"<tr>{row_of('td', row)}" for row in islice(rows, _SHOWN))
     more = f'<p class="quiet">and {count - _SHOWN:,} more</p>' if count > _SHOWN else ""
