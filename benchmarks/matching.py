@@ -3,6 +3,7 @@
 `python benchmarks/matching.py` prints the tables of docs/matching.md; `--quick` takes smaller sizes. Events are
 uniform, subscriptions are boxes of a size that gives about one match per event. Everything is measured in one session
 after a first small query: the start of Spark and of its workers is shown apart. Of two runs the cheaper is shown.
+`--only others` and `stream` start Spark as the commands do, others as `spark_session()` does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import gc
 import math
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -120,15 +122,15 @@ def table(*names: str) -> None:
 class Bench:
     """One session, one folder, and the questions."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, only_schedules: bool) -> None:
         from serai.spark.session import spark_session
 
         self.folder = folder
-        cpu, wall, _ = measured(lambda: self._start(spark_session))
+        cpu, wall, _ = measured(lambda: self._start(spark_session, only_schedules))
         print(f"start of Spark and of its workers: {cpu:.1f} CPU s, {wall:.1f} s")
 
-    def _start(self, spark_session: Callable[..., object]) -> int:
-        self.spark: object = spark_session("local[2]")
+    def _start(self, spark_session: Callable[..., object], only_schedules: bool) -> int:
+        self.spark: object = spark_session("local[2]", only_schedules=only_schedules)
         return self.written(self.events(1000, 2), self.asked(10, 2))
 
     def events(self, count: int, width: int) -> Path:
@@ -208,11 +210,14 @@ def beside_others(bench: Bench, events: int, subscriptions: int) -> None:
             cpu, _, found = best_of_two(lambda: join(source, asked, width))  # noqa: B023
             assert found == pairs, (name, found, pairs)
             row(events, subscriptions, width, name, cpu, cpu / ours)
-        if width == 2:
-            share = 2e8 / events / subscriptions
-            cpu, _, _ = best_of_two(lambda: bench.sparks_own(source, asked, width, share))  # noqa: B023
-            said = f"Spark's own join, {cpu:.1f} s for {share:.1%} of the events, scaled"
-            row(events, subscriptions, width, said, cpu / share, cpu / share / ours)
+
+
+def sparks_own(bench: Bench, events: int, subscriptions: int) -> None:
+    source, asked = bench.events(events, 2), bench.asked(subscriptions, 2)
+    share = 2e8 / events / subscriptions
+    cpu, _, _ = best_of_two(lambda: bench.sparks_own(source, asked, 2, share))
+    print(f"\nSpark's own join of {events:,} x {subscriptions:,}: {cpu / share:.0f} CPU s,", end=" ")
+    print(f"{cpu:.1f} for {share:.1%} of the events")
 
 
 def growth(bench: Bench, events: list[int], subscriptions: list[int]) -> None:
@@ -264,21 +269,26 @@ def streaming(bench: Bench, files: int, rows: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--only", choices=["main", "others", "growth", "stream"])
+    parser.add_argument("--only", choices=["main", "others", "growth", "stream", "spark"])
     asked = parser.parse_args()
     scale = 10 if asked.quick else 1
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f} at the start")
+    alone = ("others", "stream")  # their sessions are those that the commands start: rows do not pass through Java
     with tempfile.TemporaryDirectory(prefix="serai-bench-") as folder:
-        bench = Bench(Path(folder))
+        bench = Bench(Path(folder), asked.only in alone)
         if asked.only in (None, "main"):
             main_table(bench, 10_000_000 // scale)
-        if asked.only in (None, "others"):
+        if asked.only in (None, "spark"):
+            sparks_own(bench, 1_000_000 // scale, 10_000)
+        if asked.only == "others":
             beside_others(bench, 1_000_000 // scale, 10_000)
         if asked.only in (None, "growth"):
             growth(bench, [1_000_000 // scale, 10_000_000 // scale, 100_000_000 // scale], [10**3, 10**4, 10**5, 10**6])
-        if asked.only in (None, "stream"):
+        if asked.only == "stream":
             streaming(bench, 24, 500_000 // scale)
         print(f"\nmost memory of a worker: {worker_peak_mib():.0f} MiB; load {os.getloadavg()[0]:.1f} at the end")
+    for part in alone if asked.only is None else ():
+        subprocess.run([sys.executable, __file__, "--only", part, *["--quick"] * asked.quick], check=True)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def _session(config: Any) -> Any:
     if config.master is None:
         return None
     print("starting Spark ...", file=sys.stderr, flush=True)
-    return spark_session(config.master)
+    return spark_session(config.master, only_schedules=True)
 
 
 @pipelines.command()

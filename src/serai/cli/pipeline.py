@@ -46,7 +46,7 @@ def match(
 ) -> None:
     """Say which events each subscription wants."""
     from serai.matching.job import match_files
-    from serai.matching.tables import check_free, check_there
+    from serai.matching.tables import check_free, check_there, format_of
     from serai.spark.session import spark_session
 
     check_there(events)
@@ -55,7 +55,7 @@ def match(
     with _steps() as on_step:
         on_step("starting Spark")
         report = match_files(
-            spark_session(master, remote),
+            spark_session(master, remote, only_schedules=format_of(events) == "parquet"),
             events,
             subscriptions,
             out,
@@ -115,7 +115,7 @@ def stream(
         return
     print("starting Spark ...", file=sys.stderr, flush=True)
     with resumable("give the same command again to go on"):
-        spark = spark_session(master)
+        spark = spark_session(master, only_schedules=True)
         begin = partial(match_stream, spark, events, subscriptions, out, time=time, lateness_s=lateness_s)
         query = begin(poll_s=poll_s, once=once, on_batch=on_batch)
         try:

@@ -39,11 +39,13 @@ def spark_session(
     cores: int | None = None,
     memory_mib: int | None = None,
     settings: Mapping[str, str] | None = None,
+    only_schedules: bool = False,
 ) -> SparkSession:
     """A session to work with: the `existing` one, or a new one, local unless a master or a server is named.
 
     `master` is any master URL of Spark (`local[4]`, `spark://host:7077`), `remote` a Spark Connect server
-    (`sc://host:15002`). `settings` are further Spark settings; they win over ours.
+    (`sc://host:15002`). `settings` are further Spark settings; they win over ours. `only_schedules`: rows never pass
+    through the JVM of this process, which hands out tasks and no more, so that compiling itself well would not pay.
     """
     if existing is not None:
         return existing
@@ -56,7 +58,8 @@ def spark_session(
     if master.startswith("spark://"):  # YARN and Kubernetes have addresses of their own kinds
         _check_answers(master, _MASTER_PORT, f"Spark's master at {master}")
     memory_mib = memory_mib or driver_memory_mib(free_memory_bytes())
-    chosen = _settings(cores, memory_mib) | (_LOCAL if master.startswith("local") else {}) | dict(settings or {})
+    chosen = _settings(cores, memory_mib, only_schedules)
+    chosen |= (_LOCAL if master.startswith("local") else {}) | dict(settings or {})
     return _started(master, choose_java(), chosen)
 
 
@@ -93,7 +96,7 @@ _LOCAL: Final = {
 }
 
 
-def _settings(cores: int, memory_mib: int) -> dict[str, str]:
+def _settings(cores: int, memory_mib: int, only_schedules: bool = False) -> dict[str, str]:
     """What we ask of Spark, everywhere."""
     chosen = {
         "spark.driver.memory": f"{memory_mib}m",
@@ -106,9 +109,13 @@ def _settings(cores: int, memory_mib: int) -> dict[str, str]:
         # A row of metrics is wider than what Spark compiles by default.
         "spark.sql.codegen.maxFields": "1000",
     }
+    # Half of what starting Spark and a first job cost is Java compiling itself (benchmarks/matching.py).
+    java = ["-XX:TieredStopAtLevel=1"] if only_schedules else []
     if not os.environ.get("SERAI_DEBUG"):
         quiet = resources.files("serai.spark") / "log4j2.properties"
-        chosen["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile='file:{quiet}'"
+        java.append(f"-Dlog4j2.configurationFile='file:{quiet}'")
+    if java:
+        chosen["spark.driver.extraJavaOptions"] = " ".join(java)
     return chosen
 
 
