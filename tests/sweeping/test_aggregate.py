@@ -18,6 +18,7 @@ from serai.sweeping.aggregate import (
     summary,
     t_quantile_column,
     t_test_column,
+    wins,
 )
 from serai.sweeping.delays import ENDS_S, count_delays
 
@@ -84,6 +85,20 @@ def test_differences_are_those_of_scipys_paired_test(spark: SparkSession) -> Non
         assert row["different"] == (test.pvalue < 0.05)
     same = found[0, "ced", "copies"]
     assert (same["mean"], same["p_value"], same["different"]) == (0, 1, False)
+
+
+def test_wins_are_counted_seed_by_seed(spark: SparkSession) -> None:
+    """Seed 0 is won in both, 1 in copies alone, 2 is a draw in delay, in 3 the other has no delay, 4 only one has."""
+    ours = [(9.0, 1.0), (9.0, 7.0), (9.0, 5.0), (9.0, 5.0), (9.0, 5.0)]
+    theirs = [(8.0, 5.0), (8.0, 5.0), (8.0, 5.0), (8.0, None)]
+    rows = [
+        (0, name, seed, *values) for name, many in (("ced", ours), ("dg", theirs)) for seed, values in enumerate(many)
+    ]
+    frame = spark.createDataFrame(rows, "point int, protocol string, seed int, copies double, delay double")
+    assert collected(wins(frame, "ced", {"copies": +1, "delay": -1})) == [
+        {"point": 0, "protocol": "dg", "count": 4, "copies": 4, "delay": 2, "all_at_once": 2}
+    ]
+    assert collected(wins(frame, "dg", {"copies": +1}))[0]["copies"] == 0
 
 
 def test_a_constant_difference_leaves_no_doubt(spark: SparkSession) -> None:

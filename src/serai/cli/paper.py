@@ -15,7 +15,11 @@ from serai.core.errors import BadInput
 def paper(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="Which paper: ced, cet (all: both), tinymq or dpsp.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="Which paper: ced, cet (all: both), tinymq or dpsp; serai: our own protocol.",
+            show_default=False,
+        ),
     ],
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds per set-up.")] = 100,
     out: Annotated[

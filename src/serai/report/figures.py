@@ -107,6 +107,25 @@ def curves(name: str, series: Sequence[Series], x: str, y: str, caption: str) ->
     return Picture(name, panel.drawing.svg(_said(caption, series)), caption)
 
 
+def front(name: str, series: Sequence[Series], x: str, y: str, caption: str) -> Picture:
+    """Two metrics against each other: settings of one protocol as a curve, in the order given, others as points."""
+    highest, widest = max(_heights(series), default=1.0), max((at for one in series for at in one.at), default=1.0)
+    spans = (0.0, 1.05 * widest or 1.0), (0.0, 1.03 * highest or 1.0)
+    panel = open_panel([(one.label, one.mark) for one in series], spans, (x, y))
+    for one in series:
+        places = [panel.point(at, mean) for at, mean in zip(one.at, one.mean, strict=True)]
+        panel.drawing.line(places, **look_of_line(one.mark))
+        for (across, up), at, mean, half in zip(places, one.at, one.mean, one.half_width, strict=True):
+            if math.isfinite(half):
+                whisker(
+                    panel.drawing,
+                    [(across, panel.up.at(mean - half)), (across, panel.up.at(mean + half))],
+                    one.mark.colour,
+                )
+            put_mark(panel.drawing, one.mark, across, up, f"{one.label}: {mean:.3g} at {at:.3g}")
+    return Picture(name, panel.drawing.svg(_said(caption, series)), caption)
+
+
 def _heights(series: Sequence[Series]) -> Iterator[float]:
     """Every number that a figure has to have room for."""
     for one in series:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from serai.core.errors import BadInput, did_you_mean
 from serai.field.paper import PAPERS as FIELD_PAPERS
+from serai.field.study import NAME as SERAI
 from serai.kinds import protocol_label
 from serai.overlay.paper import PAPER as TINYMQ
-from serai.report import dpsp, markdown, reproduction, terminal, tinymq
+from serai.report import dpsp, markdown, reproduction, serai, serai_pages, terminal, tinymq
 from serai.report.page import write_page
 from serai.report.paper import finder, paper_plan
 from serai.report.reproduction import Reproduction
@@ -120,6 +121,16 @@ STUDIES: Final[tuple[Study[Any], ...]] = (
         dpsp.as_dict,
         dpsp.as_text,
         refuses=dict.fromkeys(("--ablate", "--markdown"), "its text prints no numbers"),
+    ),
+    Study(
+        (SERAI,),
+        lambda papers, seeds, ablate: serai.study_plan(seeds),
+        serai.read_study,
+        serai_pages.write_study,
+        serai_pages.as_dict,
+        serai_pages.as_text,
+        serai_pages.as_markdown,
+        {"--ablate": "its rules are always taken away, one by one"},
     ),
 )
 

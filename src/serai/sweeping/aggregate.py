@@ -7,7 +7,8 @@ A metric that a run does not have is null, and left out of the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from typing import Final
 
@@ -90,6 +91,24 @@ def paired(
         *_KEYS, *((F.col(name) - F.col(f"{name}_of_baseline")).alias(name) for name in names)
     )
     return both.transform(summary, names, confidence).transform(_with_test)
+
+
+def wins(rows: DataFrame, champion: str, signs: Mapping[str, int]) -> DataFrame:
+    """In how many common seeds the champion is at least as good as each other protocol at its point.
+
+    `signs` names the metrics: 1 if more is better, -1 if less is. Columns: point, protocol (the other one), count
+    (seeds that both have), one for each metric, and `all_at_once`. A number that is missing is no win.
+    """
+    mine = rows.where(F.col("protocol") == champion).select(
+        "point", "seed", *(F.col(n).alias(f"own_{n}") for n in signs)
+    )
+    both = rows.where(F.col("protocol") != champion).select(*_KEYS, "seed", *signs).join(mine, ["point", "seed"])
+    won = {
+        name: F.coalesce(sign * (F.col(f"own_{name}") - F.col(name)) >= 0, F.lit(False)) for name, sign in signs.items()
+    }
+    asked = won | {"all_at_once": reduce(operator.and_, won.values())}
+    counted = [F.sum(one.cast("int")).alias(name) for name, one in asked.items()]
+    return both.groupBy(*_KEYS).agg(F.count(F.lit(1)).alias("count"), *counted)
 
 
 def _with_test(differences: DataFrame) -> DataFrame:
