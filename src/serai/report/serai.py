@@ -92,7 +92,7 @@ def read_study(sweep: Sweep) -> Study:
         delay_s, fraction = served.setdefault(row["protocol"], ([], []))
         delay_s.append(row["delay_s"])
         fraction.append(row["fraction"])
-    runs = sum(plan.runs().values())
+    runs = sum(map(len, plan.runs().values()))
     return Study(plan.seeds, runs, found, differences, won, served, _bounds(plan.seeds), sweep.versions["serai"])
 
 
