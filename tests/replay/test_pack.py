@@ -1,6 +1,6 @@
 """Columns come back from the text as they were: unpacked here as slowly as one can."""
 
-import base64
+import math
 import struct
 import zlib
 from typing import Any
@@ -10,14 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.replay.pack import pack
-from serai.replay.sheet import links_of, shortened
+from serai.replay.pack import in_base_85, pack
+from serai.replay.sheet import in_steps, links_of
 
 FORMATS = {"u1": "B", "u2": "H", "u4": "I", "f4": "f", "f8": "d"}
 
 
-def unpack(columns: list[list[Any]], text: str) -> dict[str, list[float]]:
-    planes = zlib.decompress(base64.b64decode(text), -15)
+def decoded(text: str, length: int) -> bytes:
+    """Digit by digit."""
+    digits = "()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}"
+    assert len(digits) == 85
+    found = b""
+    for at in range(0, len(text), 5):
+        word = 0
+        for letter in text[at : at + 5]:
+            word = 85 * word + digits.index(letter)
+        found += word.to_bytes(4, "big")
+    assert 0 <= len(found) - length < 4
+    return found[:length]
+
+
+def unpack(columns: list[list[Any]], length: int, text: str) -> dict[str, list[float]]:
+    planes = zlib.decompress(decoded(text, length))
     found, at = {}, 0
     for name, kind, length, differences in columns:
         size = int(kind[1])
@@ -72,8 +86,24 @@ def test_links_are_numbered_by_their_ends(ends: list[tuple[int, int]]) -> None:
     assert [sorted(set(ends))[link] for link in links.of_row.tolist()] == ends
 
 
-@given(st.lists(st.floats(-1e30, 1e30), max_size=9))
-def test_shortened_numbers(values: list[float]) -> None:
-    told = shortened(np.array(values))
-    assert told.tolist() == pytest.approx(values, rel=1e-5, abs=1e-30)
-    assert not (told.view(np.uint32) & 0x7F).any()
+@given(st.binary(max_size=40))
+def test_any_bytes_as_text(told: bytes) -> None:
+    assert decoded(in_base_85(told), len(told)) == told
+
+
+VALUES = st.lists(st.tuples(st.floats(-1e30, 1e30), st.floats(0, 1), st.integers(-9, 9)), max_size=9)
+
+
+@given(VALUES)
+def test_values_are_told_in_steps(values: list[tuple[float, float, float]]) -> None:
+    """Half a step from what they are, fifty steps at least from the least to the most; whole numbers as they are."""
+    table = np.array(values, float).reshape(-1, 3)
+    told, steps = in_steps(table)
+    for place, (first, decimals) in enumerate(steps):
+        column, numbers = table[:, place], told.reshape(-1, 3)[:, place]
+        step = 10.0**-decimals
+        assert ((first + numbers) * step).tolist() == pytest.approx(column.tolist(), abs=0.501 * step, rel=1e-9)
+        assert min(numbers, default=0) == 0 <= max(numbers, default=0) <= 501
+        if len(values) and np.ptp(column):
+            assert decimals in (0, 99) or math.log10(np.ptp(column) / step) > 1.69
+    assert not values or steps[2][1] == 0

@@ -111,7 +111,7 @@ def test_where_all_deliver_the_same_costs_are_set_against_each_other() -> None:
     assert drawn == ["price-lifetime-days"]  # copies are not counted alike
     picture = trade_off(alike, "lifetime_days", "mean_delay_s")
     assert picture is not None
-    assert {"delay, s", "lifetime, d", "better: ↘"} <= set(texts(picture.svg))
+    assert {"delay, s", "days until the first battery is empty", "better: ↘"} <= set(texts(picture.svg))
 
 
 def test_names_say_what_differs() -> None:
@@ -304,7 +304,7 @@ def test_text_is_escaped_and_colours_are_named() -> None:
     svg = drawing.svg('a "label"')
     assert '<text x="1" y="2.35" fill="red">&lt;&amp;&gt;</text>' in svg or 'y="2.34"' in svg
     assert parsed(svg).get("aria-label") == 'a "label"'
-    assert "prefers-color-scheme:dark" in svg
+    assert "screen and (prefers-color-scheme:dark)" in svg
 
 
 # --- In a browser

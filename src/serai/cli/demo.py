@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from serai.sweeping.run import Progress
 
+_OPENS_S: Final = 60.0
 SCENARIOS: Final = ("ced", "cet", "dg")
 
 
@@ -83,15 +84,22 @@ def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -
 
 
 def write_typical_replay(protocol: str, folder: Path, spark: SparkSession) -> Path:
-    """A page that plays the run of a protocol whose seed is nearest to the means, beside the report."""
-    from serai.lab import simulate
+    """A page that plays the run of a protocol whose seed is nearest to the means, beside the report.
+
+    It opens a minute after the birth of the event whose life the report shows.
+    """
+    from serai.lab import pairs_of, simulate
     from serai.replay.page import write_page
     from serai.replay.run import PAGE, page_of
+    from serai.replay.thin import Wish
     from serai.report.gather import typical_seed_of
+    from serai.report.maps import typical_life
     from serai.sweeping.results import open_sweep
 
     run = simulate(protocol, None, typical_seed_of(open_sweep(folder, spark)), full_log=True)
-    return write_page(page_of(run)[0], folder / PAGE)
+    life = typical_life(run)
+    wish = Wish(float(pairs_of(run).born_s[life.event]) + _OPENS_S, events=(life.event,)) if life else Wish()
+    return write_page(page_of(run, wish=wish)[0], folder / PAGE)
 
 
 class _Column(NamedTuple):

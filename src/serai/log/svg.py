@@ -34,9 +34,9 @@ INKS: Final = {
     "g7": ("#cc6677", "#aaaa00"),
     "alone": ("#7b808a", "#8b919c"),
     "lost": ("#b86e00", "#f2b544"),
-    "a0": ("#cbba69", "#1f3a6d"),
-    "a1": ("#a69d75", "#48526d"),
-    "a2": ("#848279", "#666970"),
+    "a0": ("#cbba69", "#465d96"),
+    "a1": ("#a69d75", "#5b6688"),
+    "a2": ("#848279", "#707380"),
     "a3": ("#666970", "#848279"),
     "a4": ("#48526d", "#a69d75"),
     "a5": ("#1f3a6d", "#cbba69"),
@@ -58,7 +58,7 @@ INKS: Final = {
     "c7": ("#888888", "#aaaaaa"),
 }
 """Each colour on a light and on a dark page: ground of maps, paper of the page itself, p of protocols, g of groups
-(P. Tol), a of amounts (cividis), t of text on them, c of causes (P. Tol)."""
+(P. Tol), a of amounts (cividis, on a dark ground without its darkest end), t of text on them, c of causes (P. Tol)."""
 GROUPS: Final = 8
 AMOUNTS: Final = 7
 CAUSES: Final = tuple(name for name in INKS if name.startswith("c"))
@@ -76,7 +76,7 @@ def _style(drawn: str) -> str:
     """The style of a picture: the colours that it uses, on a light and on a dark page, and its words."""
     used = sorted(set(re.findall(r"var\(--s-(\w+)\)", drawn + _WORDS)))
     light, dark = ("".join(f"--s-{name}:{INKS[name][place]};" for name in used) for place in (0, 1))
-    return f"svg.serai{{{light}{_FONT}}}@media (prefers-color-scheme:dark){{svg.serai{{{dark}}}}}{_WORDS}"
+    return f"svg.serai{{{light}{_FONT}}}@media screen and (prefers-color-scheme:dark){{svg.serai{{{dark}}}}}{_WORDS}"
 
 
 def ink(name: str) -> str:

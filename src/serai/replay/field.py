@@ -22,10 +22,10 @@ from serai.replay.sheet import (
     Sheet,
     Streams,
     in_bits,
+    in_steps,
     links_of,
     of_losses,
     per_second,
-    shortened,
 )
 from serai.world.mobility import Tracks
 
@@ -42,6 +42,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
     world, sensors = run.world, len(run.world.sensor_x)
     seconds = run.scenario.duration_s if run.ledger.ended_s is None else int(run.ledger.ended_s) + 1
     links = _links(run)
+    values, steps = in_steps(world.event_values)
     columns: dict[str, Numbers] = {
         "x": world.sensor_x,
         "y": world.sensor_y,
@@ -54,7 +55,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
         "birthMs": np.ceil(world.event_time_s * 1000).astype(np.int64),
         "lives": expiry_s(run) - np.ceil(world.event_time_s).astype(np.int64),
         "birthNode": world.event_sensor,
-        "values": shortened(world.event_values.ravel()),
+        "values": values,
         "wants": in_bits(who_wants(world.event_values, world.low, world.high) & run.born[:, None]),
         "unborn": np.flatnonzero(~run.born),
         "linkFrom": links.source,
@@ -68,7 +69,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
     if kept is not EVERYTHING:
         columns |= _counted(run, seconds)
         columns["flags"] = columns["flags"] + FIRST * _first_receptions(run)[kept.rows]
-    return Sheet(_head(run, seconds), columns, _RISING)
+    return Sheet(_head(run, seconds) | {"steps": steps}, columns, _RISING)
 
 
 def _watched(watched: Watched | None) -> dict[str, Numbers]:

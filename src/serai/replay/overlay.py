@@ -18,7 +18,7 @@ from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
 from serai.overlay.losses import losses_of
 from serai.overlay.tinymq import MAPPINGS
-from serai.replay.sheet import EVERYTHING, Numbers, Sheet, in_bits, links_of, of_losses
+from serai.replay.sheet import EVERYTHING, Numbers, Sheet, in_bits, in_steps, links_of, of_losses
 
 EVENT, NOTIFICATION, QUERY, STORED = 0, 1, 2, 4
 
@@ -43,6 +43,7 @@ def overlay_sheet(run: OverlayRun) -> Sheet:
     first = first[np.argsort(told.hops[first], kind="stable")]
     end = int(max(rows.at.max(initial=0), (published + told.hops[first]).max(initial=0), published))
     places, head = _places(run)
+    values, steps = in_steps(network.values)
     columns = places | {
         "rowAt": rows.at,
         "event": rows.subject,
@@ -51,7 +52,7 @@ def overlay_sheet(run: OverlayRun) -> Sheet:
         "linkTo": links.target,
         "link": links.of_row,
         "birthNode": network.publisher,
-        "values": network.values.astype(np.float32).ravel(),
+        "values": values,
         "asker": network.subscriber,
         "wants": in_bits(who_wants(network.values, network.low, network.high)),
         "gotAt": published + told.hops[first],
@@ -65,7 +66,11 @@ def overlay_sheet(run: OverlayRun) -> Sheet:
         **of_losses(losses_of(run), EVERYTHING),
         **_keys(run),
     }
-    return Sheet(_head(run, published, end) | head, columns, ("rowAt", "event", "gotEvent", "link", "lostEvent"))
+    return Sheet(
+        _head(run, published, end) | head | {"steps": steps},
+        columns,
+        ("rowAt", "event", "gotEvent", "link", "lostEvent"),
+    )
 
 
 def _keys(run: OverlayRun) -> dict[str, Numbers]:

@@ -29,7 +29,7 @@ _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 def render(kind: str, sheet: Sheet) -> str:
     """The page as text; it asks for nothing outside of itself, and a policy in it forbids that it could."""
     packed = pack(sheet.columns, sheet.rising)
-    head = {"kind": kind, "version": __version__, "columns": packed.columns} | sheet.head
+    head = {"kind": kind, "version": __version__, "columns": packed.columns, "bytes": packed.bytes} | sheet.head
     parts = {
         "title": _escaped(f"{head['protocol']}, {_which(head)}: replay"),
         "style": _file("style.css"),

@@ -69,10 +69,10 @@ def write_replay(
     return Replay(file, len(page.encode()), whole is not run, left_out)
 
 
-def page_of(run: SimulatedRun, source: str = "run") -> tuple[str, bool]:
-    """The page of a run, nothing left out, and whether it had to be simulated again for it."""
+def page_of(run: SimulatedRun, source: str = "run", wish: Wish | None = None) -> tuple[str, bool]:
+    """The page of a run, nothing left out, and whether it had to be simulated again for it; it opens as wished."""
     whole = run if run.full_log else again_with_full_log(run, source)
-    return render(run.kind, _with_facts(whole, _SHEETS[run.kind](whole))), whole is not run
+    return render(run.kind, _with_facts(whole, _SHEETS[run.kind](whole), _opening(wish or Wish()))), whole is not run
 
 
 def _check(run: SimulatedRun, wish: Wish, source: str) -> None:

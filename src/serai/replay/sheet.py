@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from serai.log.losses import Losses
 
 Numbers = NDArray[Any]
+
+_MOST_DECIMALS: Final = 99  # that browsers write
 
 
 class Sheet(NamedTuple):
@@ -93,11 +96,22 @@ def in_bits(wanted: NDArray[np.bool_]) -> Numbers:
     return packed
 
 
-def shortened(values: NDArray[np.float64]) -> Numbers:
-    """The same numbers to one part in 100,000, which is more than a page shows, in bytes that are shorter packed."""
-    short = values.astype("<f4").view("<u4")
-    told: Numbers = ((short.astype(np.uint64) + 0x40) & 0xFFFFFF80).astype("<u4").view("<f4")
-    return told
+def in_steps(values: NDArray[np.float64]) -> tuple[Numbers, list[list[int]]]:
+    """Values, [event, attribute], as whole numbers of steps, and for each attribute the first of them and its decimals.
+
+    A step is a decimal of which an attribute's span has 50 to 500; whole numbers have no decimals.
+    """
+    told, steps = np.zeros(values.shape, np.int64), []
+    for place, column in enumerate(values.T):
+        span = (float(np.ptp(column)) or float(np.abs(column).max())) if len(column) else 0.0
+        decimals = min(math.floor(math.log10(500) - math.log10(span)), _MOST_DECIMALS) if span else 0
+        whole = decimals > 0 and bool((column == np.rint(column)).all())
+        decimals = 0 if whole else decimals
+        rounded = np.rint(column * 10.0**decimals)
+        first = int(rounded.min()) if len(column) else 0
+        told[:, place] = rounded - first
+        steps.append([first, decimals])
+    return told.ravel(), steps
 
 
 def per_second(times: Numbers, seconds: int) -> Numbers:

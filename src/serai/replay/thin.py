@@ -20,7 +20,7 @@ from serai.replay.sheet import Kept, Numbers, Sheet, Streams
 MINUTE_S: Final = 60
 _MOST_NUMBERS: Final = 4_000_000  # of keyframes
 _HASH: Final = 2654435761  # Knuth's multiplier: neighbouring numbers fall far apart
-_ROW_BYTES: Final = 3.3  # of the page, for a transfer
+_ROW_BYTES: Final = 3.1  # of the page, for a transfer
 
 
 class Wish(NamedTuple):

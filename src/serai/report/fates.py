@@ -29,6 +29,14 @@ _EXPLAINED: Final = {
     "full": "Full queue: there was no room for it.",
     "dead": "Dead sensor: it was lost with a sensor whose battery was empty.",
 }
+_IN_SHORT: Final = {
+    "never_met": "where nobody who wants it comes by in time",
+    "not_sent": "passed by (others were served first)",
+    "stranded": "sent and stranded (whoever wanted it had gone on)",
+    "expired": "too old before it came",
+    "full": "for want of room",
+    "dead": "with a dead sensor",
+}
 _COLOURS: Final = ("p0", "line", *CAUSES[1:])
 _WORTH_SAYING: Final = 0.02  # of all that is lost
 _UNEVEN: Final = 0.55
@@ -72,6 +80,23 @@ def why_lost(runs: Sequence[SimulatedRun]) -> Iterator[str]:
     if said:
         yield f"Of what is lost: {'; '.join(said)}."
         yield " ".join(_EXPLAINED[name] for name in LOST if name in named)
+
+
+def in_short(runs: Sequence[SimulatedRun]) -> str:
+    """Why most of what is lost is lost, and whether it is lost at the edge of the field, in one sentence."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        known = fates_of(run) or {}
+        if total := sum(known.get(WORDS[name], 0) for name in LOST):
+            main = max(LOST, key=lambda name: known[WORDS[name]])
+            if known[WORDS[main]] > total / 2:
+                names.setdefault(main, []).append(protocol_label(run.protocol))
+    if not names:
+        return ""
+    reasons = ", ".join(f"under {' and '.join(who)} mostly {_IN_SHORT[why]}" for why, who in names.items())
+    shares = [edge_share(run) for run in runs]
+    edge = all(share is not None and share >= _UNEVEN for share in shares)
+    return f"What is lost: {reasons}{'; most of it was born at the edge of the field' if edge else ''}."
 
 
 def where_lost(runs: Sequence[SimulatedRun]) -> str:

@@ -210,8 +210,17 @@ def discs(
         )
     x, y = places[ringed]
     drawing.circle(x, y, 11, fill="none", stroke=ink("ink"), stroke_width=1.4)
-    left = x > drawing.width / 2
+    left = _emptier_side(places, x, y, width_of(said) + 15, drawing.width)
     drawing.text(x - 15 if left else x + 15, y + 4, said, text_anchor="end" if left else "start", class_="strong")
+
+
+def _emptier_side(places: Sequence[tuple[float, float]], x: float, y: float, wide: float, width: float) -> bool:
+    """Whether words so wide cover fewer nodes left of a place than right of it; they stay within the drawing."""
+    if x - wide < 0 or x + wide > width:
+        return x > width / 2
+    beside = [u - x for u, v in places if abs(v - y) < 12 and 0 < abs(u - x) < wide]
+    left = sum(u < 0 for u in beside)
+    return left < len(beside) - left
 
 
 # --- Lives

@@ -29,6 +29,7 @@ REPLAY: Final = "replay.html"
 """A page that plays a run, if there is one beside the report: `serai.replay`."""
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
+_LONGEST_TITLE: Final = 40
 _TONES: Final = {HOLDS: "good", FAILS: "bad", OPEN: "open", HIT: "good", MISSED: "bad"}
 
 
@@ -46,6 +47,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section], replay: bool 
         title=title,
         inks={name: colours for name, colours in INKS.items() if name.startswith("p")},
         coloured=_coloured,
+        captioned=_captioned,
         replay=REPLAY if replay else "",
         subtitle=subtitle,
         sections=present,
@@ -71,6 +73,15 @@ def _coloured(section: Section) -> Markup:
         return Markup(lead)
     told = re.sub(rf"(?<!\w)({names})(?!\w)", lambda n: f'<b class="{section.colours[n[1]]}">{n[1]}</b>', lead)
     return Markup(re.sub(r"\d[\d,.]*\u00a0%", r"<b>\g<0></b>", told))
+
+
+def _captioned(caption: str) -> Markup:
+    """The caption of a figure: what it is called stands out, where it begins with that."""
+    from markupsafe import Markup
+
+    first, stop, rest = caption.partition(". ")
+    title = stop and len(first) <= _LONGEST_TITLE and ":" not in first
+    return Markup(f"<b>{escape(first)}.</b> {escape(rest)}" if title else escape(caption))
 
 
 def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Section]) -> Path:

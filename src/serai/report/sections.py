@@ -10,6 +10,7 @@ from serai.field.log import FieldRun
 from serai.kinds import PROTOCOLS, protocol_label
 from serai.log.run import SimulatedRun
 from serai.report.answer import DELIVERY, differ, fair_metric, headline, opening, ranked
+from serai.report.fates import in_short
 from serai.report.figures import Picture, Series, colour_of, curves, levels, mark_of, stacked, steps
 from serai.report.heat import heat_maps
 from serai.report.results import Case, Results
@@ -52,7 +53,8 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     lead, runs = headline(results), [run for run, _ in _drawn(results)]
     where = tuple(picture for run in runs[:1] if (picture := where_of(run)))
     pictures = (*where, *_delivered_against(results), *_prices(results))
-    said = (*_who_is_who(results), opening(results), seeds, *_about(runs), *caveats)
+    losses = in_short(runs)
+    said = (*([losses] if losses else []), opening(results), seeds, *_who_is_who(results), *_about(runs), *caveats)
     colours = {protocol_label(name): colour_of(name, results.protocols) for name in results.protocols}
     return Section("answer", "The answer", said, pictures=pictures, lead=lead, colours=colours)
 

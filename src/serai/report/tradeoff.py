@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from serai.log.svg import Drawing, ink, ticks, width_of
-from serai.report.answer import DELIVERY
+from serai.report.answer import DELIVERY, LIFETIME
 from serai.report.figures import Picture, colour_of
 from serai.report.panel import Axis, number
 from serai.report.results import Case, Results
@@ -19,6 +20,11 @@ _HEIGHT: Final = 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 12.0, 26.0, 38.0
 _MOST_NAMED: Final = 8
 _MOST_TOLD: Final = 12
+_IN_FULL: Final = {
+    "mean_delay_s": "mean delay of what arrives, s",
+    LIFETIME: "days until the first battery is empty",
+}
+"""What an axis says where the name of the metric alone would leave a stranger guessing."""
 
 
 def trade_off(results: Results, metric: str, upwards: str = DELIVERY) -> Picture | None:
@@ -91,14 +97,17 @@ class _TradeOff:
         self.front = unbeaten(results, metric, cases, upwards)
         self.across = self.x.axis(cases, not self.swept, _LEFT, _WIDTH - _RIGHT)
         self.up = self.y.axis(cases, not self.swept, _HEIGHT - _BOTTOM, _TOP)
+        self.seeds = [] if self.swept else [seed for case in cases for seed in self._seeds_of(case)]
         self.drawing = Drawing(_WIDTH, _HEIGHT)
+
+    def _seeds_of(self, case: Case) -> Iterator[tuple[Case, float, float]]:
+        for value, height in zip(self.x.dots(case), self.y.dots(case), strict=False):
+            yield case, self.across.at(value), self.up.at(height)
 
     def picture(self) -> Picture:
         self._axes()
-        for case in self.cases if not self.swept else ():
-            for value, height in zip(self.x.dots(case), self.y.dots(case), strict=False):
-                x, y = self.across.at(value), self.up.at(height)
-                self.drawing.circle(x, y, 3.4, fill=self._ink(case), fill_opacity=0.28)
+        for case, x, y in self.seeds:
+            self.drawing.circle(x, y, 3.4, fill=self._ink(case), fill_opacity=0.28)
         for line in self._lines():
             self.drawing.line([self._place(case) for case in line], stroke=self._ink(line[0]), stroke_opacity=0.5)
         for case in self.cases:
@@ -138,7 +147,8 @@ class _TradeOff:
         for value in ticks(self.across.low, self.across.high):
             drawing.text(self.across.at(value), _HEIGHT - _BOTTOM + 16, number(value), text_anchor="middle")
         middle = (_LEFT + _WIDTH - _RIGHT) / 2
-        drawing.text(middle, _HEIGHT - 4, self.x.scale.heading, text_anchor="middle")
+        heading = _IN_FULL.get(self.x.metric, self.x.scale.heading)
+        drawing.text(middle, _HEIGHT - 4, heading, text_anchor="middle")
 
     def _lines(self) -> Iterator[list[Case]]:
         """The cases of each protocol in the order in which its settings were swept, where it was a single one."""
@@ -160,6 +170,10 @@ class _TradeOff:
         fill = ink("ground") if self.swept and case not in self.front else self._ink(case)
         self.drawing.circle(x, y, 4, self.results.name(case), fill=fill, stroke=self._ink(case), stroke_width=1.4)
 
+    def _covered(self, x: float, wide: float, y: float) -> int:
+        """How many seeds a name there would lie over."""
+        return sum(abs(u - x) < wide + 3 and abs(v - y + 4) < 9 for _, u, v in self.seeds)
+
     def _name_them(self) -> None:
         """Names beside the clouds, none over another; of swept settings only those that no other beats."""
         taken = [(*self._place(case), 5.0) for case in self.cases] if self.swept else []
@@ -180,7 +194,7 @@ class _TradeOff:
             free = [y for y in inside if all(abs(y - 4 - v) >= 12 or abs(x - u) >= wide + w for u, v, w in taken)]
             if self.swept and not free:
                 continue
-            y = (free or inside)[0]
+            y = min(free or inside, key=partial(self._covered, x, wide))
             taken.append((x, y - 4, wide))
             look = {"class_": "halo", "style": f"fill:{self._ink(case)};font-weight:650"}
             self.drawing.text(x, y, words, text_anchor="middle", **look)

@@ -5,7 +5,7 @@ import { RunModel, WORDS } from "./run.model.js";
 
 /* The controls: one moment t, one thing chosen, and everything on the page follows from the two. */
 const $ = (id) => document.getElementById(id), began = performance.now(), CARD_MS = 250, MOST_CHIPS = 300;
-const head = JSON.parse($("head").textContent), columns = await unpack(head.columns, $("data").textContent);
+const head = JSON.parse($("head").textContent), columns = await unpack(head.columns, head.bytes, $("data").textContent);
 $("data").remove();
 const unpacked = performance.now(), m = new RunModel(head, columns), built = performance.now();
 const map = new RunMap($("map"), m, WORDS.by[0]), strip = new Strip($("strip"), m), STEP = m.hops ? 1 : m.end > 20000 ? 10 : 1;

@@ -117,33 +117,55 @@ export function lineChart({ label, unit, times, values, top, steps }, t, end) {
     `<path d="${d}" fill="none" stroke="var(--delivered)" stroke-width="1.4"/><path d="M${X(t).toFixed(1)} 12V${H - 12}" stroke="var(--ink)"/></svg>`;
 }
 
-const MOST_LINES = 14;
+const MOST_LINES = 14, APART = 46;
+const AGES = [10, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400, 259200, 604800, 2592000];
 
-/* An event's life: how many copies there are, and a line for each who wants it until it has it. */
+const age = (s) => (s < 60 ? `${s} s` : s < 3600 ? `${s / 60} min` : s < 86400 ? `${s / 3600} h` : `${s / 86400} d`);
+
+/* Times since birth that are written below a life, from the right: where there is room. */
+function ages(length, X) {
+  const kept = [];
+  let free = X(length) - APART / 2;
+  for (const age of AGES.filter((s) => s < length).reverse()) {
+    if (X(age) > free) continue;
+    kept.push(age);
+    free = X(age) - APART;
+  }
+  return kept;
+}
+
+/* An event's life: how many copies there are, and a line for each who wants it until it has it. Where most
+   of them had it soon after its birth, time is drawn by its square root. */
 export function lifeline(m, e, t, words) {
   const all = m.life(e), W = 372, L = 44, { born, until } = all;
-  const X = (s) => L + (Math.min(Math.max(s, born), until) - born) / (until - born || 1) * (W - L - 6);
+  const middle = all.got[all.got.length >> 1], early = !m.hops && middle && middle.time - born < .25 * (until - born);
+  const X = (s) => {
+    const part = (Math.min(Math.max(s, born), until) - born) / (until - born || 1);
+    return L + (early ? Math.sqrt(part) : part) * (W - L - 6);
+  };
   const most = Math.max(1, ...all.steps.map((s) => s[1])), floor = 44, Y = (v) => floor - v / most * 30;
   let d = `M${X(born)} ${floor}`;
   for (const [s, v] of all.steps) d += `H${X(s).toFixed(1)}V${Y(v).toFixed(1)}`;
   d += `H${X(until).toFixed(1)}V${floor}Z`;
   const who = m.wanting(e), got = new Map(all.got.map((g) => [g.node, g])), shown = who.slice(0, MOST_LINES);
-  const H = floor + 14 + shown.length * 17 + 30, time = (s) => (m.hops ? `${num(s - born)} hops` : span(s - born));
+  const foot = floor + 14 + shown.length * 17, H = foot + (m.hops ? 30 : 42), time = (s) => (m.hops ? `${num(s - born)} hops` : span(s - born));
   let rows = "";
   shown.forEach((w, i) => {
     const y = floor + 20 + i * 17, g = got.get(w), has = g && g.time <= t, end = X(g ? g.time : until);
     const text = g ? `${time(g.time)}${g.from >= 0 ? `, from ${escaped(m.names[g.from])}` : ""}` : escaped(m.why(e, w));
-    const left = end < W * .6 && g;
+    const left = end < W * .6 && g;   // then the words stand behind its end, else upon it
     rows += `<text x="0" y="${y + 4}" class="ink">${escaped(m.nameOf(w))}</text>` +
       `<path d="M${X(born)} ${y}H${end.toFixed(1)}" stroke="var(--${g ? "delivered" : "waiting"})" stroke-width="${has || !g ? 2 : 1}"${has ? "" : ' stroke-dasharray="3 3"'}/>` +
       (g ? `<circle cx="${end.toFixed(1)}" cy="${y}" r="4" fill="var(--${has ? "delivered" : "bg"})" stroke="var(--delivered)" stroke-width="1.6"/>`
         : `<path d="M${end - 4} ${y - 4}l8 8m0 -8l-8 8" stroke="var(--waiting)" stroke-width="1.6"/>`) +
-      `<text x="${left ? (end + 8).toFixed(1) : W - 12}" y="${y - 4}"${left ? "" : ' text-anchor="end"'}>${text}</text>`;
+      `<text x="${(left ? end + 8 : end - (g ? 9 : 10)).toFixed(1)}" y="${y + 4}"${left ? "" : ' text-anchor="end"'} class="over">${text}</text>`;
   });
+  const marks = m.hops ? "" : ages(until - born, (s) => X(born + s)).map((s) => `<path d="M${X(born + s).toFixed(1)} ${floor}V${foot + 2}" stroke="var(--line)"/>` +
+    `<text x="${X(born + s).toFixed(1)}" y="${foot + 14}" text-anchor="middle">${age(s)}</text>`).join("");
   const more = who.length - shown.length, end = m.hops ? "" : until < m.expiry(e) ? "the run ends" : `too old at ${clock(m.expiry(e))}`;
   const served = who.filter((w) => got.has(w)).length;
   return `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="Life of ${words.event.toLowerCase()} ${e}: wanted by ${who.length}, received by ${served} of them">` +
     (m.hops ? "" : `<text x="0" y="9">${words.copies}, at most ${num(most)}</text><path d="${d}" fill="var(--delivered)" fill-opacity=".25" stroke="var(--delivered)"/>`) +
-    rows + `<path d="M${X(Math.min(Math.max(t, born), until)).toFixed(1)} 12V${H - 24}" stroke="var(--ink)"/>` +
-    `<text x="${L}" y="${H - 6}">${m.hops ? "published" : `born ${clock(born)}`}</text><text x="${W}" y="${H - 6}" text-anchor="end">${more > 0 ? `and ${num(more)} more · ` : ""}${end}</text></svg>`;
+    marks + `<path d="M${X(Math.min(Math.max(t, born), until)).toFixed(1)} 12V${foot + 4}" stroke="var(--ink)"/>` + rows +
+    `<text x="${m.hops ? L : 0}" y="${H - 6}">${m.hops ? "published" : `born ${clock(born)}${early ? " · time by square root" : ""}`}</text><text x="${W}" y="${H - 6}" text-anchor="end">${more > 0 ? `and ${num(more)} more · ` : ""}${end}</text></svg>`;
 }

@@ -1,8 +1,8 @@
-/* Columns out of the page: base64 -> deflate-raw -> byte planes -> typed arrays. `serai.replay.pack` is the other end. */
+/* Columns out of the page: base 85 -> deflate -> byte planes -> typed arrays. `serai.replay.pack` is the other end. */
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 
-export async function unpack(rows, text) {
-  const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+export async function unpack(rows, bytes, text) {
+  const stream = new Blob([fromBase85(text).subarray(0, bytes)]).stream().pipeThrough(new DecompressionStream("deflate"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());
   const columns = {};
   let at = 0;
@@ -17,10 +17,17 @@ export async function unpack(rows, text) {
   return columns;
 }
 
-function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);   // several times as fast, where there is one
-  const raw = atob(text), packed = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
+/* Five characters from "(" on, without "<", are four bytes, the highest first. */
+function fromBase85(text) {
+  const codes = new TextEncoder().encode(text), packed = new Uint8Array(codes.length / 5 * 4);
+  for (let i = 0, at = 0; i < codes.length; at += 4) {
+    let word = 0;
+    for (const end = i + 5; i < end; i++) word = word * 85 + codes[i] - (codes[i] > 60 ? 41 : 40);
+    packed[at] = word >>> 24;
+    packed[at + 1] = word >>> 16;
+    packed[at + 2] = word >>> 8;
+    packed[at + 3] = word;
+  }
   return packed;
 }
 

@@ -116,8 +116,7 @@ export class RunModel extends Model {
   }
 
   eventLine(e, life) {
-    const values = this.attributes.map((a, i) => `${escaped(a)} ${this.c.values[e * this.attributes.length + i].toFixed(2)}`).join(", ");
-    return `born at <b>${escaped(this.names[this.c.birthNode[e]])}</b>, ${clock(this.c.birth[e])} · ${values} · sent ` +
+    return `born at <b>${escaped(this.names[this.c.birthNode[e]])}</b>, ${clock(this.c.birth[e])} · ${this.valuesOf(e)} · sent ` +
       `<b>${num(life.hops.length)}</b> times so far, <b id="held">${life.held}</b> ${life.held === 1 ? "copy" : "copies"} in the field now`;
   }
 

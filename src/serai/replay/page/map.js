@@ -6,6 +6,7 @@ import { upTo } from "./data.js";
 const MUTED = ["#332288", "#999933", "#882255", "#44AA99", "#DDCC77", "#AA4499", "#88CCEE", "#CC6677", "#117733"];
 const LIGHT = ["#BBCC33", "#FFAABB", "#44BB99", "#EE8866", "#99DDFF", "#EEDD88", "#77AADD", "#AAAA00", "#DDDDDD"];
 const CIVIDIS = ["#00224e", "#1f3a6d", "#48526d", "#666970", "#848279", "#a69d75", "#cbba69", "#fee838"];
+const CIVIDIS_DARK = ["#465d96", "#5b6688", "#707380", "#848279", "#a69d75", "#cbba69", "#fee838"];   // all of them seen on a dark ground
 const INKS = ["ink", "soft", "line", "grid", "field", "delivered", "waiting", "pick", "bg", "lost"];
 const TURN = 2 * Math.PI, MOST_DOTS = 1600, MOST_LINES_DRAWN = 2500, FOLLOWED_S = 10, GLOW = [.13, .22, .34, .5];
 export const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
@@ -27,7 +28,7 @@ export class Canvas {
     this.inks = Object.fromEntries(INKS.map((name) => [name, css(`--${name}`)]));
     this.hues = dark() ? LIGHT : MUTED;
     this.alone = dark() ? "#8b919c" : "#7b808a";
-    this.ramp = dark() ? CIVIDIS.slice(1) : [...CIVIDIS].reverse().slice(1);
+    this.ramp = dark() ? CIVIDIS_DARK : [...CIVIDIS].reverse().slice(1);
     this.resize();
   }
 

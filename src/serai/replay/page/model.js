@@ -1,4 +1,4 @@
-import { below, clock, grouped, num, seconds, upTo } from "./data.js";
+import { below, clock, escaped, grouped, num, seconds, upTo } from "./data.js";
 
 /* A run as a function of time. Three streams of changes, each in order of time: births, transfers (rows) and drops.
    Time t means: after everything that happened up to t. Nothing here knows of the page, and nothing but the log comes in;
@@ -228,6 +228,14 @@ export class Model {
     return `${num(kept)} of ${num(rows)} transfers are in this page: all from ${clock(begin)} to ${clock(end)}, and the whole life of 1 event in ${k}. ` +
       `Elsewhere links glow by the minute; what lies at nodes and what they have spent is that of the last full ${this.thin.every === 60 ? "minute" : `${this.thin.every} s`}. ` +
       "The sentence and the strip count everything.";
+  }
+
+  /* What an event says: its values, as many decimals as tell them apart. */
+  valuesOf(e) {
+    return this.attributes.map((name, i) => {
+      const [first, decimals] = this.steps[i], value = (first + this.c.values[e * this.steps.length + i]) / 10 ** decimals;
+      return `${escaped(name)} ${value.toFixed(Math.max(0, decimals))}`;
+    }).join(", ");
   }
 
   birthTime(e) { return this.c.bornAt[e]; }

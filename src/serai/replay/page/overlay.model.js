@@ -68,8 +68,7 @@ export class RunModel extends Model {
       return `asked at <b>${escaped(this.names[this.c.asker[q]])}</b>: ${escaped(brief(this.where[q]))} · <b>${num(life.hops.length)}</b> messages so far, ` +
         `stored <b id="held">${num(life.held)}</b> times`;
     }
-    const k = this.attributes.length, values = this.attributes.map((a, i) => `${escaped(a)} ${this.c.values[id * k + i].toPrecision(3)}`).join(", ");
-    return `published at <b>${escaped(this.names[this.c.birthNode[id]])}</b> · ${values}${this.c.eventKey && this.bits <= 53 ? ` · key ${this.key(this.c.eventKey[id], this.bits)}` : ""} · <b>${num(life.hops.length)}</b> messages so far, told to <b>${num(life.got.length)}</b>`;
+    return `published at <b>${escaped(this.names[this.c.birthNode[id]])}</b> · ${this.valuesOf(id)}${this.c.eventKey && this.bits <= 53 ? ` · key ${this.key(this.c.eventKey[id], this.bits)}` : ""} · <b>${num(life.hops.length)}</b> messages so far, told to <b>${num(life.got.length)}</b>`;
   }
 
   nodeTitle(n) {
