@@ -235,6 +235,38 @@ def growth(bench: Bench, events: list[int], subscriptions: list[int]) -> None:
             before = size, cpu
 
 
+def skew(bench: Bench, events: int, subscriptions: int) -> None:
+    """Per pair written, beside uniform events and subscriptions: all in one place, one that wants all, all alike."""
+    uniform, asked = bench.events(events, 2), bench.asked(subscriptions, 2)
+    rows = pq.read_table(uniform)
+    table = pq.read_table(asked)
+    crowded = rows.select(["event"])
+    for name in ("a0", "a1"):  # a millionth of the field, which one cell holds
+        crowded = crowded.append_column(name, pa.array(0.5 + 1e-3 * rows[name].to_numpy()))
+    all_of_it = {name: [0.0 if name.endswith("low") else 1.0] for name in table.column_names[1:]}
+    everything = pa.table({"subscription": [subscriptions]} | all_of_it)
+    one = table.slice(subscriptions // 2, 1)
+    alike = pa.table(
+        {"subscription": np.arange(subscriptions)}
+        | {name: np.full(subscriptions, one[name][0].as_py()) for name in one.column_names[1:]}
+    )
+    kinds = {
+        "uniform": (rows, table),
+        "all events in one place": (crowded, table),
+        "one subscription wants all": (rows, pa.concat_tables([table, everything])),
+        "all subscriptions alike": (rows, alike),
+    }
+    print()
+    row("events", "subscriptions", "pairs", "CPU s", "CPU ns a pair")
+    row(*["---"] * 5)
+    for name, (given, wanted) in kinds.items():
+        source, boxes_path = (bench.folder / f"{part}-{name.replace(' ', '-')}.parquet" for part in ("e", "s"))
+        pq.write_table(given, source, row_group_size=1_000_000)
+        pq.write_table(wanted, boxes_path)
+        cpu, _, pairs = best_of_two(lambda: bench.written(source, boxes_path))  # noqa: B023
+        row(len(given), name, pairs, cpu, 1e9 * cpu / max(1, pairs))
+
+
 def streaming(bench: Bench, files: int, rows: int) -> None:
     from serai.matching.stream import BatchReport, finish, match_stream
 
@@ -269,11 +301,15 @@ def streaming(bench: Bench, files: int, rows: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--only", choices=["main", "others", "growth", "stream", "spark"])
+    parser.add_argument("--only", choices=["main", "others", "growth", "stream", "spark", "skew"])
     asked = parser.parse_args()
     scale = 10 if asked.quick else 1
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f} at the start")
-    alone = ("others", "stream")  # their sessions are those that the commands start: rows do not pass through Java
+    alone = (
+        "others",
+        "skew",
+        "stream",
+    )  # their sessions are those that the commands start: rows do not pass through Java
     with tempfile.TemporaryDirectory(prefix="serai-bench-") as folder:
         bench = Bench(Path(folder), asked.only in alone)
         if asked.only in (None, "main"):
@@ -284,6 +320,8 @@ def main() -> None:
             beside_others(bench, 1_000_000 // scale, 10_000)
         if asked.only in (None, "growth"):
             growth(bench, [1_000_000 // scale, 10_000_000 // scale, 100_000_000 // scale], [10**3, 10**4, 10**5, 10**6])
+        if asked.only == "skew":
+            skew(bench, 1_000_000 // scale, 10_000)
         if asked.only == "stream":
             streaming(bench, 24, 500_000 // scale)
         print(f"\nmost memory of a worker: {worker_peak_mib():.0f} MiB; load {os.getloadavg()[0]:.1f} at the end")

@@ -104,8 +104,19 @@ def rows_in(path: Path) -> int:
     return int(pq.ParquetFile(path).metadata.num_rows)
 
 
+def forget_peak() -> None:
+    """From now on the most memory that this process takes is counted anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> int:
+    """The most memory that this process has taken since."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) >> 10
+
+
 def beside_others(folder: Path, sizes: list[tuple[int, int, int]], spark: object | None, patient: bool) -> None:
-    table("events", "files", "subscriptions", "by", "CPU s", "s", "events kept", "pairs")
+    table("events", "files", "subscriptions", "by", "CPU s", "s", "most MiB", "events kept", "pairs")
     for events, files, subscriptions in sizes:
         place = folder / str(events)
         write_field(place, events, files, subscriptions)
@@ -119,8 +130,9 @@ def beside_others(folder: Path, sizes: list[tuple[int, int, int]], spark: object
         answers = set()
         for name, way in ways:
             found: list[tuple[int, int]] = []
+            forget_peak()
             cpu, wall, _ = measured(lambda way=way, found=found, place=place: found.append(way(place)) or 0)  # type: ignore[misc]
-            row(events, files, subscriptions, name, cpu, wall, *found[0])
+            row(events, files, subscriptions, name, cpu, wall, peak_mib(), *found[0])
             answers.add(found[0])
         if len(answers) != 1:
             raise SystemExit(f"they do not agree: {sorted(answers)}")
