@@ -22,7 +22,7 @@ from serai.field.log import OUTCOMES, FullLog, Ledger
 from serai.field.passes import Ranges
 from serai.field.sections import FieldScenario
 from serai.field.simulation import run_protocol
-from serai.field.world import World, who_hears_whom
+from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
 from tests.field.drawn_settings import PROTOCOL_SETTINGS, SECTIONS
@@ -105,8 +105,10 @@ def build_world(
     wants: Sequence[Bounds] | None = None,
     battery_j: float = 10.0,
     ranges: Ranges | None = None,
+    people: People | None = None,
 ) -> World:
     """A world from plain lists; without `wants` everybody wants everything; with `ranges` reach is in metres."""
+    crowd = people or People.alike(len(walks))
     bounds = list(wants) if wants is not None else [ANYTHING] * len(walks)
     tracks = tracks_from(walks)
     born = sorted(events, key=lambda event: (event.time_s, event.sensor))
@@ -127,7 +129,8 @@ def build_world(
         low=box[:, :, 0].copy(),
         high=box[:, :, 1].copy(),
         where=("",) * len(bounds),
-        **who_hears_whom(grid, (x, y), ranges, tracks, slots),
+        people=crowd,
+        **who_hears_whom(grid, (x, y), ranges, tracks, slots, crowd.turning_m),
     )
 
 
@@ -247,6 +250,7 @@ class Shape(NamedTuple):
     seed: int
     range_m: float | None = None  # reach in metres
     spread: float = 1.0  # the sensors' ranges differ by so much
+    tracked: bool = False  # some are nowhere now and then, announce winding ways as one leg, or only carry
 
 
 @st.composite
@@ -268,6 +272,7 @@ def shapes(draw: st.DrawFn) -> Shape:
         range_m=side_m * draw(st.sampled_from([0.5, 1.0, 1.7, 2.5])) if in_metres else None,
         spread=draw(st.sampled_from([1.0, 2.0, 5.0])) if in_metres else 1.0,
         seed=draw(st.integers(0, 2**32 - 1)),
+        tracked=draw(st.booleans()),
     )
 
 
@@ -278,10 +283,43 @@ def fill(shape: Shape) -> World:
     places = [some_place(grid, sensors)]
     while len(places) < shape.sensors:
         places.append(next_place(shape, places[-1], sensors))
-    walks = waypoint_walks(shape) if shape.waypoint else [some_walk(shape, steps) for _ in range(shape.subscribers)]
+    walks = (
+        list(waypoint_walks(shape)) if shape.waypoint else [some_walk(shape, steps) for _ in range(shape.subscribers)]
+    )
     events = [some_event(shape, births) for _ in range(shape.events)]
     bounds = [tuple(some_bounds(wants) for _ in range(shape.attributes)) for _ in range(shape.subscribers)]
-    return build_world(grid, slots, places, walks, events, bounds, ranges=some_ranges(shape))
+    people = some_people(shape)
+    for number in np.flatnonzero(people.carries).tolist():
+        bounds[number] = ((math.inf, -math.inf),) * shape.attributes
+    if shape.tracked:
+        walks = [with_absences(walk, steps) for walk in walks]
+    return build_world(grid, slots, places, walks, events, bounds, ranges=some_ranges(shape), people=people)
+
+
+def some_people(shape: Shape) -> People:
+    """What is announced as one leg, and who only carries."""
+    people, rng = People.alike(shape.subscribers), random.Random(shape.seed + 1)
+    if not shape.tracked:
+        return people
+    side_m = shape.grid.width_m / shape.grid.columns
+    turning = [rng.choice([0.0, side_m / 4, side_m, 5 * side_m]) for _ in range(shape.subscribers)]
+    carries = [rng.choice([0, 0, 1]) for _ in range(shape.subscribers)]
+    return people._replace(turning_m=np.array(turning, float), carries=np.array(carries, np.uint8))
+
+
+def with_absences(walk: Walk, rng: random.Random) -> Walk:
+    """The same turning points, but for times in which the walker is nowhere, perhaps from the beginning or for ever."""
+    points, nowhere = list(walk), (math.nan, math.nan)
+    for _ in range(rng.randint(0, 2)):
+        gone = rng.randrange(len(points))
+        if math.isnan(points[gone][1]):
+            continue
+        since_s = points[gone][0]
+        back = [] if gone + 1 == len(points) else [(points[gone + 1][0], *nowhere)]
+        points[gone + 1 : gone + 1] = [(since_s, *nowhere), *back]
+        if rng.random() < 0.3 and gone == 0:
+            del points[0]
+    return points
 
 
 def some_ranges(shape: Shape) -> Ranges | None:

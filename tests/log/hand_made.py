@@ -14,7 +14,7 @@ import numpy as np
 from serai.field.engine.state import FULL
 from serai.field.log import Drops, FieldRun, FullLog, Ledger, Transfers
 from serai.field.sections import FieldScenario
-from serai.field.world import World, who_hears_whom
+from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -73,6 +73,7 @@ def world(
         low=bounds[:, :1].copy(),
         high=bounds[:, 1:].copy(),
         where=tuple(f"{low} <= A1 <= {high}" for low, high in boxes),
+        people=People.alike(len(boxes)),
         **who_hears_whom(GRID, (x, y), None, tracks, duration_s),
     )
 

@@ -37,13 +37,13 @@ def default_of(field):
     if field.is_required() or default is None:
         return "none"
     if isinstance(default, tuple):
-        default = default[0]
+        default = default[0] if default else []
     return json.dumps(unit.format(default) if unit else default)
 
 
 def expected_keys():
     keys = {key: field for key, field in known_keys(FieldScenario, []).items() if key not in keys_of(FieldScenario)}
-    keys |= {key: keys_of(FieldScenario)[key] for key in ("title", "name", "duration")}
+    keys |= {key: keys_of(FieldScenario)[key] for key in ("title", "name", "duration", "begin")}
     keys |= {f"events.attributes.{key}": field for key, field in keys_of(AttributeTable).items()}
     del keys["events.attributes"]  # has a chapter of its own
     return keys

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
+from serai.field.sections import FieldScenario
 from serai.kinds import CATALOGUE, PROTOCOLS
 from serai.lab import load_scenario, new_scenario_text, parse_scenario, scenario_schema
 from serai.scenario.load import builtin_names, builtin_text
@@ -73,6 +74,9 @@ def test_every_key_is_written_out():
             "nodes.file",
             "roots.spacing",
             "radio.range",
+            "begin",
+            "field.origin",
+            *(key for key in known_keys(FieldScenario, []) if key.startswith("subscribers.")),
             "subscriptions.where",
             "sweep",
             "plan",

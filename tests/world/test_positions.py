@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.core.errors import BadInput
+from serai.world.geography import local_metres
 from serai.world.grid import Grid
-from serai.world.positions import local_metres, read_positions
+from serai.world.positions import read_positions
 
 FIELD = Grid(200.0, 100.0, 15, 15)
 LARGE = Grid(50_000.0, 50_000.0, 10, 10)

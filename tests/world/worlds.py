@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from serai.field.passes import Ranges
-from serai.field.world import World, who_hears_whom
+from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 from tests.world.slow import tracks_from
@@ -78,5 +78,6 @@ def worlds(draw: st.DrawFn, slots: int) -> World:
         low=low,
         high=high,
         where=("",) * subscribers,
+        people=People.alike(subscribers),
         **who_hears_whom(grid, (x, y), ranges, walks, slots),
     )

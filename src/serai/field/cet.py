@@ -98,7 +98,7 @@ def rules_of(settings: Settings) -> Rules:
     """The settings as the kernels read them."""
     return Rules(
         return_to_origin=settings.return_to_origin,
-        collection=collection_rules(settings),
+        collection=collection_rules(settings, returns=True),
         gamma=settings.gamma,
         theta_pj=round(settings.theta_j * 1e12),
         keep_count=settings.return_count == "kept",
@@ -185,13 +185,14 @@ def look_after_head(field: Field, rules: Rules, community: int) -> None:
 
 @step
 def fill_bags(field: Field, rules: Rules) -> None:
-    """Matched events of small communities go into the bags of those who received them in this slot."""
+    """Events of small communities go into the bags of those who received them in this slot and asked for them, or only
+    carry."""
     tally = field.tally[0]
     while tally.looked_at < tally.receptions:  # the ledger grows in order of reception: each row is seen once
         row = field.receptions[tally.looked_at]
         origin = origin_of(field, row.event)
-        if row.wanted and (origin == NONE or field.communities[origin].places <= rules.gamma):
-            who = field.subscribers[row.subscriber]
+        who = field.subscribers[row.subscriber]
+        if (row.wanted or who.carries) and (origin == NONE or field.communities[origin].places <= rules.gamma):
             if who.bag == NONE:
                 who.bag = tally.looked_at
             else:

@@ -214,8 +214,10 @@ def _look(sensors: Sensors, squares: Squares, still: _Open, x: float, y: float, 
 
     Who is within range cannot be predicted, by a processor neither: so everybody is written down, and seldom kept.
     """
-    column, row = math.floor((x - squares.left) / squares.side), math.floor((y - squares.bottom) / squares.side)
     came = kept = 0
+    if math.isnan(x):  # nowhere
+        return came, kept
+    column, row = math.floor((x - squares.left) / squares.side), math.floor((y - squares.bottom) / squares.side)
     if 0 <= column < squares.columns and 0 <= row < squares.rows:
         square = row * squares.columns + column
         for place in range(squares.start[square], squares.start[square + 1]):

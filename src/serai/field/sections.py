@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from serai.core.content import Attribute
 from serai.core.units import (
@@ -13,12 +15,13 @@ from serai.core.units import (
     Bits,
     Joules,
     Metres,
-    MetresPerSecond,
     Seconds,
     WholeSeconds,
     format_quantity,
 )
 from serai.field.protocols import PROTOCOLS
+from serai.field.subscribers import SubscriberSection
+from serai.scenario.groups import Repeatable
 from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
     DEFAULT_PROTOCOL,
@@ -35,6 +38,43 @@ from serai.scenario.section import (
     misread,
 )
 
+
+def _place(value: object) -> object:
+    numbers = list(value) if isinstance(value, list | tuple) else []
+    if len(numbers) != 2 or any(type(axis) not in (int, float) for axis in numbers):
+        raise PydanticCustomError("place", "expected longitude and latitude in degrees, such as [11.05, 47.99]")
+    if abs(numbers[0]) > 180 or abs(numbers[1]) > 90:
+        raise PydanticCustomError("place", "longitude is between -180 and 180 degrees, latitude between -90 and 90")
+    return float(numbers[0]), float(numbers[1])
+
+
+Place = Annotated[
+    tuple[float, float],
+    BeforeValidator(_place),
+    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+]
+
+
+def _instant(value: object) -> object:
+    """A date, as TOML or a text has it, in seconds since 1970; without a zone it is in UTC."""
+    if isinstance(value, float):
+        return value
+    try:
+        date = datetime.fromisoformat(str(value))
+    except ValueError:
+        problem = 'expected a date such as "2026-05-01" or "2026-05-01 06:00"'
+        raise PydanticCustomError("date", "{problem}", {"problem": problem}) from None
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+Instant = Annotated[
+    float,
+    BeforeValidator(_instant),
+    PlainSerializer(lambda time_s: datetime.fromtimestamp(time_s, UTC).isoformat(), when_used="json"),
+    WithJsonSchema({"type": "string", "examples": ["2026-05-01 06:00"]}),
+]
+"""A date, in seconds since 1970."""
+
 _MOST_CELLS = 100_000_000
 _SMALLEST_CELL_M = 0.001
 _MOST_EVENTS = 1_000_000_000
@@ -49,6 +89,12 @@ class FieldSection(Section):
         (15, 15),
         description="Columns and rows of the grid, [15, 12], or one number for both. Two nodes hear each"
         " other if their cells are the same or touch; without meaning if there is a radio.range.",
+    )
+
+    origin: Place | None = Field(
+        None,
+        description="Longitude and latitude of the lower left corner, [11.05, 47.99]; left out: the corner of the"
+        " sensors' bounding box, if their file has degrees.",
     )
 
     @property
@@ -113,41 +159,6 @@ class SensorSection(Section):
             yield Violation(("file", "placement"), 'only used with placement = "file"')
         if self.placement == "file" and "count" in self.model_fields_set:
             yield Violation(("count", "placement"), "leave it out: the file of positions says how many there are")
-
-
-class SubscriberSection(Section):
-    """The subscribers: they walk from waypoint to waypoint and collect events."""
-
-    count: int = Field(10, ge=0, le=10_000_000, description="How many there are.")
-    speed_min_mps: MetresPerSecond = Field(
-        1.0,
-        ge=0,
-        alias="speed_min",
-        description="Each leg has a new speed, above this one. At 0 a leg may be so slow that it lasts for hours.",
-    )
-    speed_max_mps: MetresPerSecond = Field(
-        5.0, gt=0, le=1e6, alias="speed_max", description="Each leg has a new speed, at most this one."
-    )
-    pause_min_s: Seconds = Field(
-        0.0, ge=0, alias="pause_min", description="A pause at a waypoint is at least this long."
-    )
-    pause_max_s: Seconds = Field(
-        120.0, ge=0, alias="pause_max", description="A pause at a waypoint is at most this long."
-    )
-    start: Literal["cold", "steady"] = Field(
-        "cold",
-        description='"cold": all set off at time 0, from anywhere; "steady": as if they had long been on their way.',
-    )
-
-    def violations(self) -> Iterator[Violation]:
-        """Ranges the wrong way round."""
-        if self.speed_min_mps > self.speed_max_mps:
-            least, most = self.speed_min_mps, self.speed_max_mps
-            problem = f"speed_min ({least:g} m/s) is above speed_max ({most:g} m/s)"
-            yield Violation(("speed_min", "speed_max"), problem)
-        if self.pause_min_s > self.pause_max_s:
-            problem = f"pause_min ({self.pause_min_s:g} s) is above pause_max ({self.pause_max_s:g} s)"
-            yield Violation(("pause_min", "pause_max"), problem)
 
 
 class EventSection(Section):
@@ -227,14 +238,28 @@ class FieldScenario(Scenario):
 
     network: ClassVar[str] = "field"
     PROTOCOLS: ClassVar[Protocols] = PROTOCOLS
-    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (("protocol", "file"), ("sensors", "file"))
+    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("protocol", "file"),
+        ("sensors", "file"),
+        ("subscribers", "tracks"),
+        ("subscribers", "route", "line"),
+        ("subscribers", "route", "places"),
+    )
 
     duration_s: WholeSeconds = Field(
         7200, ge=1, le=2_000_000_000, alias="duration", description="Simulated time, in whole seconds."
     )
+    begin: Instant | None = Field(
+        None,
+        description="The date of the run's time 0, in UTC: files with dates count from it; left out: from their first.",
+    )
     field: FieldSection = Field(default_factory=FieldSection)
     sensors: SensorSection = Field(default_factory=SensorSection)
-    subscribers: SubscriberSection = Field(default_factory=SubscriberSection)
+    subscribers: Annotated[Any, Repeatable(SubscriberSection)] = Field(
+        default_factory=SubscriberSection,
+        description="The subscribers: those who move through the field and collect events; one table, or one for each"
+        " group: [[subscribers]].",
+    )
     events: EventSection = Field(default_factory=EventSection)
     subscriptions: SubscriptionSection = Field(default_factory=SubscriptionSection)
     radio: RadioSection = Field(default_factory=RadioSection)
@@ -244,9 +269,15 @@ class FieldScenario(Scenario):
         description="The protocol and its settings; `serai protocols` lists them all.",
     )
 
+    @property
+    def groups(self) -> tuple[SubscriberSection, ...]:
+        """The groups of subscribers, be it one or several."""
+        return self.subscribers if isinstance(self.subscribers, tuple) else (self.subscribers,)
+
     def violations(self) -> Iterator[Violation]:
         """Constraints between sections that are violated."""
         yield from self._time_violations()
+        yield from self._group_violations()
         for place, error in misread(self.subscriptions.where, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Violation(keys, error.message, error.position, error.width)
@@ -258,6 +289,14 @@ class FieldScenario(Scenario):
                 inside = f"0 to {self.field.width_m:g} m across, 0 to {self.field.height_m:g} m up"
                 problem = f"[{x_m:g}, {y_m:g}] is outside the field, which reaches from {inside}"
                 yield Violation(("sensors.relays", "field.width"), problem)
+
+    def _group_violations(self) -> Iterator[Violation]:
+        several = isinstance(self.subscribers, tuple)
+        for number, group in enumerate(self.groups):
+            table = f"subscribers.{number}" if several else "subscribers"
+            for place, error in misread(group.where or (), self.events.attributes):
+                keys = (f"{table}.where.{place}", "events.attributes")
+                yield Violation(keys, error.message, error.position, error.width)
 
     def _time_violations(self) -> Iterator[Violation]:
         quiet, duration = self.events.quiet_s, self.duration_s
@@ -276,7 +315,7 @@ class FieldScenario(Scenario):
         sensors = f"sensors of {file.name}" if file else f"{self.sensors.count} sensors"
         return (
             f"{sensors} · {self.field.width_m:g} x {self.field.height_m:g} m"
-            f" · {self.subscribers.count} subscribers · {format_quantity(float(self.duration_s), TIME)}"
+            f" · {', '.join(map(in_words, self.groups))} · {format_quantity(float(self.duration_s), TIME)}"
         )
 
     def as_written(self) -> dict[str, Any]:
@@ -284,4 +323,18 @@ class FieldScenario(Scenario):
         data = super().as_written()
         if self.sensors.placement == "file":
             del data["sensors"]["count"]
-        return data
+        written = data["subscribers"]
+        several = [group.as_written(one) for group, one in zip(self.groups, _as_list(written), strict=True)]
+        return data | {"subscribers": several if isinstance(written, list) else several[0]}
+
+
+def in_words(group: SubscriberSection) -> str:
+    """How many subscribers of a group there are: "10 subscribers", "tracks of vehicles.gpx"."""
+    count, name = group.asked, group.name or "subscribers"
+    if count is None:
+        return f"{name} of {group.tracks.name}" if group.tracks else name
+    return f"{count} {name}"
+
+
+def _as_list(written: Any) -> list[Any]:
+    return written if isinstance(written, list) else [written]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
-from serai.core.streams import INTERESTS, MOVEMENT, PLACEMENT, draw, order_key, stream
+from serai.core.streams import INTERESTS, PLACEMENT, draw, order_key, stream
 from serai.field.births import draw_events
 from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
 from serai.field.lifetime import SteadyPart, steady_part
@@ -26,13 +26,13 @@ from serai.field.log import (
     Transfers,
     Watched,
 )
+from serai.field.movement import Places, move, origin_in
 from serai.field.passes import Ranges
 from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
 from serai.field.serai import MESSAGES as SERAI_MESSAGES
-from serai.field.world import World, who_hears_whom
+from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid, place_grid, place_uniform
-from serai.world.mobility import random_waypoint
 from serai.world.positions import read_positions
 
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
@@ -77,20 +77,11 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     relays = scenario.sensors.relays or ()
     interval_s = np.full(len(x), scenario.events.interval_s)
     interval_s[len(x) - len(relays) :] = math.inf
-    walkers = scenario.subscribers
-    tracks = random_waypoint(
-        grid,
-        walkers.count,
-        scenario.duration_s,
-        speed=(walkers.speed_min_mps, walkers.speed_max_mps),
-        pause=(walkers.pause_min_s, walkers.pause_max_s),
-        start=walkers.start,
-        seed=np.random.SeedSequence([seed, MOVEMENT]),
-    )
+    tracks, people = move(scenario, seed, Places(names, x, y))
     events = scenario.events
     busy_s = scenario.duration_s - events.quiet_s
     born_at, born_s, values = draw_events(interval_s, busy_s, events.attributes, seed)
-    where, low, high = draw_interests(scenario, seed)
+    where, low, high = draw_interests(scenario, people, seed)
     return World(
         grid=grid,
         sensor_names=names,
@@ -105,7 +96,8 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         low=low,
         high=high,
         where=where,
-        **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s),
+        people=people,
+        **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s, people.turning_m),
     )
 
 
@@ -116,10 +108,12 @@ def ranges_of(scenario: FieldScenario, sensors: int) -> Ranges | None:
 
 
 def check_files_field(scenario: FieldScenario) -> None:
-    """Read the file of sensors, if there is one, as a run would."""
-    if scenario.sensors.file is not None:
-        shape = scenario.field
-        read_positions(scenario.sensors.file, Grid(shape.width_m, shape.height_m, shape.columns, shape.rows))
+    """Read the files of sensors and of those who move, if there are any, as a run would."""
+    shape = scenario.field
+    grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
+    sensors = Places(*place_sensors(scenario, grid, 0))
+    if any(group.movement != "walk" for group in scenario.groups):
+        move(scenario, 0, sensors)
 
 
 def place_sensors(
@@ -129,7 +123,7 @@ def place_sensors(
     sensors = scenario.sensors
     names = [f"s{number}" for number in range(sensors.count)]
     if sensors.file is not None:
-        names, x, y = read_positions(sensors.file, grid)
+        names, x, y = read_positions(sensors.file, grid, origin_in(scenario))
     elif sensors.placement == "grid":
         x, y = place_grid(grid, sensors.count)
     else:
@@ -140,19 +134,25 @@ def place_sensors(
 
 
 def draw_interests(
-    scenario: FieldScenario, seed: int
+    scenario: FieldScenario, people: People, seed: int
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
-    """What each subscriber wants: its subscription as text and as a closed box over the attributes."""
-    rng = stream(seed, INTERESTS)
+    """What each subscriber wants: its subscription as text and as a closed box over the attributes.
+
+    The box of those who ask for nothing is empty.
+    """
     attributes = {attribute.name: attribute for attribute in scenario.events.attributes}
-    templates = [parse_template(text, scenario.events.attributes) for text in scenario.subscriptions.where]
-    count = scenario.subscribers.count
-    low, high, where = np.empty((count, len(attributes))), np.empty((count, len(attributes))), []
-    for subscriber in range(count):
-        template = templates[subscriber % len(templates)]
-        subscription = template.fill([float(draw(attributes[name], 1, rng)[0]) for name in template.attributes])
-        low[subscriber], high[subscriber] = box(subscription, tuple(attributes))
-        where.append(subscription.text)
+    shape = len(people.names), len(attributes)
+    low, high, where = np.full(shape, np.inf), np.full(shape, -np.inf), [""] * len(people.names)
+    for number, group in enumerate(scenario.groups):
+        rng = stream(seed, INTERESTS, *(group.name or "").encode())
+        texts = group.where or scenario.subscriptions.where
+        templates = [parse_template(text, scenario.events.attributes) for text in texts]
+        members = np.flatnonzero((people.group == number) & (people.carries == 0))
+        for nth, subscriber in enumerate(members.tolist()):
+            template = templates[nth % len(templates)]
+            subscription = template.fill([float(draw(attributes[name], 1, rng)[0]) for name in template.attributes])
+            low[subscriber], high[subscriber] = box(subscription, tuple(attributes))
+            where[subscriber] = subscription.text
     return tuple(where), low, high
 
 

@@ -29,10 +29,10 @@ from serai.field.log import (
 from serai.field.losses import logged_contacts
 from serai.field.sections import FieldScenario
 from serai.field.simulation import ranges_of
-from serai.field.world import World, who_hears_whom
-from serai.log.columns import Columns, array, codes, lists, matrix, words
+from serai.field.world import People, World, who_hears_whom
+from serai.log.columns import Columns, array, codes, lists, matrix, texts, words
 from serai.log.run import TableForm
-from serai.log.tables import COUNT, INDEX, PICOJOULES, SECONDS, WORD, column
+from serai.log.tables import COUNT, INDEX, METRES, PICOJOULES, SECONDS, TEXT, WORD, column
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -94,7 +94,18 @@ CONTROL_ENERGY = pa.schema(
     ]
 )
 
+GROUPS = pa.schema(
+    [
+        column("node", INDEX, "node of the subscriber"),
+        column("group", TEXT, "the group that it belongs to"),
+        column("turning_m", METRES, "how far from a straight line its way is announced as one leg"),
+        column("carries", pa.bool_(), "whether it asks for nothing, and only carries"),
+    ]
+)
+
 FIELD_TABLES = {"sensors": SENSORS}
+OPTIONAL_TABLES = {"groups": GROUPS}
+"""Only of a run whose subscribers are in groups."""
 FULL_FIELD_TABLES = {"control": CONTROL, "control_energy": CONTROL_ENERGY, "sessions": SESSIONS, "heads": HEADS}
 
 
@@ -112,6 +123,8 @@ def columns_of(run: FieldRun) -> dict[str, Columns]:
         "deliveries": _deliveries(run),
         "sensors": _sensors(run),
     }
+    if any(run.world.people.groups) or run.world.people.turning_m.any() or run.world.people.carries.any():
+        columns["groups"] = _groups(run.world)
     if run.full is not None:
         columns |= {"transfers": _transfers(run, run.full.transfers), "drops": _drops(run.full.drops)}
         columns |= _watched(run.full.watched, tuple(run.ledger.control_messages)) if run.full.watched else {}
@@ -123,10 +136,20 @@ def _nodes(world: World) -> Columns:
     moving = np.full(subscribers, np.nan)
     return {
         "node": np.arange(sensors + subscribers, dtype=np.int32),
-        "name": [*world.sensor_names, *(f"subscriber-{number}" for number in range(subscribers))],
+        "name": [*world.sensor_names, *world.people.names],
         "role": words(np.repeat(np.arange(2, dtype=np.int8), [sensors, subscribers]), ROLES),
         "x_m": np.concatenate([world.sensor_x, moving]),
         "y_m": np.concatenate([world.sensor_y, moving]),
+    }
+
+
+def _groups(world: World) -> Columns:
+    people = world.people
+    return {
+        "node": _subscriber_nodes(world),
+        "group": texts(people.group, people.groups),
+        "turning_m": people.turning_m,
+        "carries": people.carries.astype(np.bool_),
     }
 
 
@@ -173,13 +196,14 @@ def _events(run: FieldRun) -> Columns:
 
 
 def _subscriptions(world: World) -> Columns:
+    asks = np.flatnonzero(world.people.carries == 0)
     return {
-        "subscription": np.arange(len(world.low), dtype=np.int32),
-        "node": _subscriber_nodes(world),
+        "subscription": np.arange(len(asks), dtype=np.int32),
+        "node": _subscriber_nodes(world)[asks],
         "channel": "",
-        "where": list(world.where),
-        "low": lists(world.low),
-        "high": lists(world.high),
+        "where": [world.where[subscriber] for subscriber in asks],
+        "low": lists(world.low[asks]),
+        "high": lists(world.high[asks]),
         "from_s": -np.inf,
         "to_s": np.inf,
     }
@@ -256,11 +280,13 @@ def parts_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping
 
 def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Mapping[str, pa.Table]) -> World:
     """The world of a run: what was drawn comes from the tables, what follows from it is worked out again."""
-    nodes, events, subscriptions = tables["nodes"], tables["events"], tables["subscriptions"]
+    nodes, events = tables["nodes"], tables["events"]
     place = scenario.field
     grid = Grid(place.width_m, place.height_m, place.columns, place.rows)
     sensors = slice(0, len(tables["sensors"]))
-    tracks = _tracks_from(tables["tracks"], len(tables["sensors"]), len(subscriptions))
+    people = _people_from(tuple(nodes["name"].to_pylist()[sensors.stop :]), tables.get("groups"))
+    tracks = _tracks_from(tables["tracks"], len(tables["sensors"]), len(people.names))
+    low, high, where = _interests_from(tables["subscriptions"], sensors.stop, len(people.names), len(attributes))
     x_m, y_m = (array(nodes, name, np.float64)[sensors] for name in ("x_m", "y_m"))
     ranges = ranges_of(scenario, len(x_m))
     return World(
@@ -274,11 +300,38 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         event_time_s=array(events, "time_s", np.float64),
         event_values=matrix(events, "values", len(attributes)),
         attribute_names=attributes,
-        low=matrix(subscriptions, "low", len(attributes)),
-        high=matrix(subscriptions, "high", len(attributes)),
-        where=tuple(subscriptions["where"].to_pylist()),
-        **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s),
+        low=low,
+        high=high,
+        where=where,
+        people=people,
+        **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s, people.turning_m),
     )
+
+
+def _people_from(names: tuple[str, ...], table: pa.Table | None) -> People:
+    if table is None:
+        return People.alike(len(names))._replace(names=names)
+    group = table["group"].to_pylist()
+    groups = tuple(dict.fromkeys(group))
+    return People(
+        names,
+        groups,
+        np.array([groups.index(name) for name in group], np.int32),
+        array(table, "turning_m", np.float64),
+        array(table, "carries", np.bool_).astype(np.uint8),
+    )
+
+
+def _interests_from(
+    table: pa.Table, sensors: int, subscribers: int, attributes: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], tuple[str, ...]]:
+    """What each subscriber wants; those without a row ask for nothing."""
+    shape, asks = (subscribers, attributes), array(table, "node", np.int32) - sensors
+    low, high, where = np.full(shape, np.inf), np.full(shape, -np.inf), [""] * subscribers
+    low[asks], high[asks] = matrix(table, "low", attributes), matrix(table, "high", attributes)
+    for subscriber, text in zip(asks.tolist(), table["where"].to_pylist(), strict=True):
+        where[subscriber] = text
+    return low, high, tuple(where)
 
 
 def _tracks_from(table: pa.Table, sensors: int, subscribers: int) -> Tracks:
@@ -348,4 +401,4 @@ def _watched_from(tables: Mapping[str, pa.Table], kinds: tuple[str, ...]) -> Wat
     )
 
 
-FORM = TableForm(FIELD_TABLES, columns_of, parts_from, FULL_FIELD_TABLES)
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from, OPTIONAL_TABLES | FULL_FIELD_TABLES)

@@ -86,13 +86,16 @@ def visits_of(tracks: Tracks, grid: Grid, slots: int, legs: Numbers | None = Non
     """
     tracks = tracks.writable()
     found = _empty_visits(_most_visits(tracks, grid))
-    count = _find_visits(tracks, straight_legs(tracks) if legs is None else legs, grid.as_floats(), slots, found)
+    count = _find_visits(
+        tracks, np.arange(tracks.time_s.size, dtype=np.int32) if legs is None else legs, grid.as_floats(), slots, found
+    )
     return by_slot(Visits._make(column[:count] for column in found), slots)
 
 
-def straight_legs(tracks: Tracks) -> Numbers:
-    """The leg of each segment where each is one: every turning point is announced."""
-    return np.arange(tracks.time_s.size, dtype=np.int32)
+@rule
+def nowhere(grid: Grid) -> int:
+    """The cell of those who are nowhere: two rows below the field, so that it touches no other."""
+    return -3 * grid.columns
 
 
 def by_slot(found: Visits, slots: int) -> Visits:
@@ -113,14 +116,16 @@ def _empty_visits(count: int) -> Visits:
 
 def _most_visits(tracks: Tracks, grid: Grid) -> int:
     """How many visits there can be: one per segment, and one per column or row that it crosses."""
-    row, column = np.divmod(grid.cell_of(tracks.x_m, tracks.y_m), grid.columns)
+    known = np.isfinite(tracks.x_m)
+    cells = grid.cell_of(np.where(known, tracks.x_m, 0.0), np.where(known, tracks.y_m, 0.0))
+    row, column = np.divmod(cells, grid.columns)
     return int(tracks.time_s.size + np.abs(np.diff(row)).sum() + np.abs(np.diff(column)).sum())
 
 
 @kernel
 def _find_visits(tracks: Tracks, legs: Numbers, grid: Grid, slots: int, visits: Visits) -> int:
     """Write down the visits of one subscriber after the other; how many."""
-    count = 0
+    count, away = 0, nowhere(grid)
     for subscriber in range(tracks.start.size - 1):
         points = tracks.start[subscriber], tracks.start[subscriber + 1]
         before = leg = -1
@@ -131,12 +136,12 @@ def _find_visits(tracks: Tracks, legs: Numbers, grid: Grid, slots: int, visits: 
                 last = min(last, slot + 1)  # nothing changes in a pause
             while slot < last:
                 x, y = position_at(tracks, subscriber, segment, slot)
-                cell = cell_at(grid, x, y)
+                cell = cell_at(grid, x, y) if not math.isnan(x) else away
                 if cell != before or legs[segment] != leg:
                     visits.slot[count], visits.subscriber[count] = slot, subscriber
                     visits.cell[count], visits.segment[count], visits.leg[count] = cell, segment, legs[segment]
                     visits.moving[count] = moving
-                    visits.came[count] = visits.went[count] = cell != before
+                    visits.came[count], visits.went[count] = cell != before and cell != away, cell != before
                     count += 1
                     before, leg = cell, legs[segment]
                 slot += 1

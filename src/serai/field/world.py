@@ -3,17 +3,40 @@
 Two protocols compared under one seed see the same world.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serai.field.communities import Communities, communities_in_range, find_communities
 from serai.field.passes import Passes, Ranges, no_passes, passes_of
-from serai.field.visits import Visits, straight_legs, visits_of
+from serai.field.visits import Visits, visits_of
+from serai.world.courses import legs_of
 from serai.world.grid import Floats, Grid, Numbers
 from serai.world.mobility import Tracks
 
-__all__ = ["World", "who_hears_whom"]
+__all__ = ["UNNAMED", "People", "World", "who_hears_whom"]
+
+UNNAMED = "subscriber"
+"""What the nodes of a group without a name are called, with a number."""
+
+
+class People(NamedTuple):
+    """Who the subscribers are, P of them, in groups."""
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]  # names of the groups
+    group: Numbers  # [P] which one each belongs to
+    turning_m: Floats  # [P] how far from a straight line its way is still announced as one leg; 0: as it is
+    carries: NDArray[np.uint8]  # [P] 1 if it asks for nothing, and only carries
+
+    @classmethod
+    def alike(cls, count: int) -> People:
+        """So many subscribers without a group."""
+        names = tuple(f"{UNNAMED}-{number}" for number in range(count))
+        return cls(names, ("",), np.zeros(count, np.int32), np.zeros(count), np.zeros(count, np.uint8))
 
 
 class World(NamedTuple):
@@ -41,14 +64,20 @@ class World(NamedTuple):
     low: Floats  # [P, K] what each subscriber wants: low <= value <= high
     high: Floats
     where: tuple[str, ...]  # [P] the same in words
+    people: People
 
 
 def who_hears_whom(
-    grid: Grid, sensors: tuple[Floats, Floats], ranges: Ranges | None, tracks: Tracks, slots: int
+    grid: Grid,
+    sensors: tuple[Floats, Floats],
+    ranges: Ranges | None,
+    tracks: Tracks,
+    slots: int,
+    turning_m: Floats | None = None,
 ) -> dict[str, Any]:
     """What follows from where sensors (x, y) stand and who passes: cells or passes, communities, visits."""
     x_m, y_m = sensors
-    legs = straight_legs(tracks)
+    legs = legs_of(tracks, np.zeros(tracks.start.size - 1) if turning_m is None else turning_m)
     if ranges is None:
         cells = grid.cell_of(x_m, y_m)
         groups, visits, passes = find_communities(grid, cells), visits_of(tracks, grid, slots, legs), no_passes(tracks)

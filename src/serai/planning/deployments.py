@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from serai.core.errors import BadInput, did_you_mean
+from serai.field.movement import read_tracks
 from serai.field.sections import FieldScenario
 from serai.kinds import protocol_label
 from serai.log.pairs import Count
 from serai.planning.goals import Goal, parse_goal
 from serai.planning.race import FIRST_LOOK, Limits
 from serai.planning.relays import RELAYS, Placement, Relays, check_relays, parse_relays, settings_of_places, with_relays
+from serai.scenario.groups import group_settings, known_field, table_at
 from serai.scenario.section import PlanTable, Scenario, known_keys
 from serai.sweeping.axes import Axis, axis_of, values_of
 from serai.sweeping.plan import Plan, loaded, plan_sweep, written_values
@@ -216,9 +218,10 @@ def _price(name: str, price: Any, sweep: Plan) -> _Price:
     known = known_keys(type(sweep.cells[0].scenario), sweep.protocols)
     if name == RELAYS and f"sensors.{RELAYS}" in known:
         return _Price(name, _positive(name, price), {})
-    key = f"{name}.count" if f"{name}.count" in known else name
-    if key not in known and key != PROTOCOL:
-        counted = [one.removesuffix(".count") for one in known if one.endswith(".count")]
+    groups = group_settings(sweep.cells[0].scenario, "count")
+    key = groups.get(name) or (f"{name}.count" if f"{name}.count" in known else name)
+    if known_field(known, key) is None and key != PROTOCOL:
+        counted = [*groups, *(one.removesuffix(".count") for one in known if one.endswith(".count"))]
         raise BadInput(f'plan.cost: nothing is called "{name}"; {did_you_mean(name, [*counted, *known])}')
     if isinstance(price, Mapping):
         prices = {_normal(key, value, known): _positive(name, amount) for value, amount in price.items()}
@@ -249,11 +252,15 @@ def _written_value(scenario: Scenario, key: str) -> Any:
     if key == RELAYS:
         return len(scenario.sensors.relays or ()) if isinstance(scenario, FieldScenario) else None
     table, _, setting = key.rpartition(".")
-    section = scenario.as_written().get(table, {}) if table else scenario.as_written()
+    section = table_at(scenario.as_written(), table) or {}
+    if setting == "count" and isinstance(section, list):  # of all groups together
+        return sum(_written_value(scenario, key) for key in group_settings(scenario, "count").values())
     if setting == "count" and setting not in section and section.get("file"):
         return _rows_of_file(scenario, table)
-    known = known_keys(type(scenario), [scenario.protocol.name])
-    return axis_of(key, [section[setting]], known.get(key)).values[0] if setting in section else None
+    if setting == "count" and setting not in section and section.get("tracks"):
+        return len(read_tracks(Path(section["tracks"]), section.get("nodes")).names)
+    field = known_field(known_keys(type(scenario), [scenario.protocol.name]), key)
+    return axis_of(key, [section[setting]], field).values[0] if setting in section else None
 
 
 def _rows_of_file(scenario: Any, table: str) -> int:

@@ -154,7 +154,7 @@ class _Complaint:
             inside = value_at(self.data, path)
             if isinstance(inside, list):
                 path = (*path, int(part))
-            elif isinstance(inside, dict) or inside is None:
+            elif inside is None or (isinstance(inside, dict) and isinstance(part, str)):
                 path = (*path, part)
         return path
 

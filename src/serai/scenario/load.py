@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from serai.core.errors import BadInput, BadScenario, Problem, did_you_mean
 from serai.scenario.catalogue import Catalogue
 from serai.scenario.diagnostics import Sources, validated
+from serai.scenario.groups import names_in, places_of, repeated_tables
+from serai.scenario.locate import KeyPath
 from serai.scenario.section import DEFAULT_PROTOCOL, Scenario, switch_protocol
 from serai.scenario.wording import dotted, value_at
 
@@ -125,14 +127,17 @@ class _Draft:
     def place_files(self, folder: Path) -> None:
         """Take the files that are named by relative paths as seen from `folder`, and see that they are there."""
         for key in self.catalogue.described_by(self.data).FILES:
-            table = value_at(self.data, key[:-1])
-            file = table.get(key[-1]) if isinstance(table, dict) else None
-            if not isinstance(file, str | Path) or not str(file):
-                continue
-            seen_from = Path() if key in self.sources.changes else folder  # written on the command line
-            table[key[-1]] = str((seen_from / file).absolute())
-            if not Path(table[key[-1]]).is_file():
-                self.problems.append(self.sources.problem(key, f"no such file: {table[key[-1]]}"))
+            for path in places_of(self.data, key):
+                self._place_file(path, folder)
+
+    def _place_file(self, path: KeyPath, folder: Path) -> None:
+        table, file = value_at(self.data, path[:-1]), value_at(self.data, path)
+        if not isinstance(file, str | Path) or not str(file):
+            return
+        seen_from = Path() if path in self.sources.changes else folder  # written on the command line
+        table[path[-1]] = str((seen_from / file).absolute())
+        if not Path(table[path[-1]]).is_file():
+            self.problems.append(self.sources.problem(path, f"no such file: {table[path[-1]]}"))
 
     def scenario(self) -> Scenario:
         """The scenario, or else all its problems at once."""
@@ -166,15 +171,40 @@ class _Draft:
         return changes
 
     def _put(self, change: _Change) -> None:
-        table = self.data
-        for depth, part in enumerate(change.path[:-1], start=1):
-            table = table.setdefault(part, {})
+        """Put a value in; the part of a key after a repeated table is the name of one of its groups."""
+        table: Any = self.data
+        path: KeyPath = ()
+        for part in change.path[:-1]:
+            place = self._group(path, part)
+            if place is not None:
+                table, path = (table[place], (*path, place)) if isinstance(table, list) else (table, path)
+                continue
             if not isinstance(table, dict):
-                message = f"{dotted(change.path[:depth])} is not a table"
-                self.problems.append(Problem(dotted(change.path), message, change.written))
+                self._refuse(change, path)
                 return
+            table, path = table.setdefault(part, {}), (*path, part)
+        if not isinstance(table, dict):
+            self._refuse(change, path)
+            return
         table[change.path[-1]] = change.value
-        self.sources.changes[change.path] = change.written
+        self.sources.changes[(*path, change.path[-1])] = change.written
+
+    def _group(self, path: KeyPath, name: str) -> int | None:
+        """The place of a group among those of the table at `path`; None: the table has no groups, or not that one."""
+        if len(path) != 1 or path[0] not in repeated_tables(self.catalogue.described_by(self.data)):
+            return None
+        groups = self.data[path[0]]
+        groups = groups if isinstance(groups, list) else [groups]
+        found = (place for place, group in enumerate(groups) if isinstance(group, dict) and group.get("name") == name)
+        return next(found, None)
+
+    def _refuse(self, change: _Change, path: KeyPath) -> None:
+        """Say that a change leads nowhere: to a value, or to several groups at once."""
+        message = f"{dotted(path)} is not a table"
+        if names := names_in(value_at(self.data, path)) if isinstance(value_at(self.data, path), list) else []:
+            there = ", ".join(f"{dotted(path)}.{name}" for name in names)
+            message = f"there are several groups; write one of {there}"
+        self.problems.append(Problem(dotted(change.path), message, change.written))
 
 
 def _key_values(overrides: Overrides) -> Iterator[tuple[str, str, Any]]:

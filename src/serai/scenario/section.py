@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from serai.core.content import Attribute, attribute_problems, parse_template
 from serai.core.errors import BadInput, BadSubscription, did_you_mean
 from serai.core.units import JoulesPerBit, JoulesPerBitM2, JoulesPerBitM4
+from serai.scenario.groups import repeatable
 from serai.scenario.protocol import Protocol, Protocols
 
 DEFAULT_PROTOCOL = "ced"
@@ -321,14 +322,25 @@ def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 def known_keys(kind: type[Scenario], protocols: Iterable[str] | None = None) -> dict[str, FieldInfo]:
     """Every key of such a scenario under these protocols (or all it can have), dotted: `title`, `field.width` ..."""
-    tables: list[tuple[str, type[BaseModel]]] = [
-        (key, field.annotation)
-        for key, field in keys_of(kind).items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-    ]
     names = kind.PROTOCOLS if protocols is None else protocols
-    tables += [("protocol", kind.PROTOCOLS[name].settings) for name in names]
-    known = keys_of(kind)
-    for table, model in tables:
-        known |= {f"{table}.{key}": field for key, field in keys_of(model).items()}
+    known = keys_of(kind) | _keys_below(kind, "")
+    for name in names:
+        known |= {f"protocol.{key}": field for key, field in keys_of(kind.PROTOCOLS[name].settings).items()}
     return known
+
+
+def _keys_below(model: type[BaseModel], prefix: str) -> dict[str, FieldInfo]:
+    """The keys of the tables that stand in a table."""
+    known: dict[str, FieldInfo] = {}
+    for key, field in keys_of(model).items():
+        section = section_in(field)
+        if section is not None and (prefix or key not in ("sweep", "plan")):
+            known |= {f"{prefix}{key}.{inner}": what for inner, what in keys_of(section).items()}
+            known |= _keys_below(section, f"{prefix}{key}.")
+    return known
+
+
+def section_in(field: FieldInfo) -> type[Section] | None:
+    """The section that a field holds, or may hold; None if it holds something else."""
+    choices = [field.annotation, *get_args(field.annotation), repeatable(field)]
+    return next((one for one in choices if isinstance(one, type) and issubclass(one, Section)), None)

@@ -40,6 +40,11 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
+def _without_places(path: KeyPath) -> KeyPath:
+    """The path as of a table that stands once: all groups have the same keys."""
+    return tuple(part for part in path if isinstance(part, str))
+
+
 def value_at(data: Any, path: KeyPath) -> Any:
     """What stands at `path`; None if nothing does."""
     for part in path:
@@ -59,7 +64,7 @@ def in_words(
     known: Mapping[str, FieldInfo],
 ) -> str:
     """What is wrong with the value at `path`, given the validator's error; else the validator's own words."""
-    value, field = value_at(data, path), known.get(dotted(path))
+    value, field = value_at(data, path), known.get(dotted(_without_places(path)))
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
         return f"must be {words} {_with_unit(field, context[limit])}"
@@ -122,7 +127,7 @@ def bad_protocol(table: object, catalogue: Catalogue) -> str:
 
 def unknown_key(path: KeyPath, data: Mapping[str, Any], catalogue: Catalogue) -> str:
     """What is said about a key that does not exist: whose it is, or what was probably meant."""
-    key, table = str(path[-1]), path[:-1]
+    key, table = str(path[-1]), _without_places(path[:-1])
     if table == ("protocol",):
         name = data["protocol"]["name"]
         owners = [other for other, protocol in catalogue.protocols.items() if key in keys_of(protocol.settings)]
@@ -144,7 +149,8 @@ def _keys_in(table: KeyPath, data: Mapping[str, Any], kind: type[Scenario]) -> l
     if table in _OF_NO_RUN:
         return list(keys_of(_OF_NO_RUN[table]))
     prefix = f"{dotted(table)}."
-    return [known.removeprefix(prefix) for known in known_keys(kind) if known.startswith(prefix)]
+    below = [known.removeprefix(prefix) for known in known_keys(kind) if known.startswith(prefix)]
+    return [key for key in below if "." not in key]
 
 
 def _meant(key: str, siblings: list[str], everywhere: Mapping[str, FieldInfo]) -> str | None:

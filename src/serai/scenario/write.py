@@ -50,20 +50,25 @@ def _data(scenario: Scenario) -> dict[str, Any]:
 def _lines(data: Mapping[str, Any], notes: Mapping[str, str], table: str = "") -> Iterator[str]:
     """The lines of a table: first its values, then the tables below it."""
     for key, value in data.items():
-        if not _is_table(table, value):
+        if not _is_table(table, value) and not _is_groups(value):
             yield from _comment(notes.get(f"{table}{key}"))
             yield f"{_key(key)} = {_value(value)}"
     for key, value in data.items():
-        if _is_table(table, value):
+        for inner in value if _is_groups(value) else [value] if _is_table(table, value) else []:
             yield ""
             yield from _comment(notes.get(f"{table}{key}"))
-            yield f"[{table}{_key(key)}]"
-            yield from _lines(value, notes, f"{table}{_key(key)}.")
+            yield f"[[{table}{_key(key)}]]" if _is_groups(value) else f"[{table}{_key(key)}]"
+            yield from _lines(inner, notes, f"{table}{_key(key)}.")
 
 
 def _is_table(inside: str, value: object) -> bool:
     """Whether the value gets a header of its own; attributes are short enough for one line each."""
     return isinstance(value, dict) and inside != "events.attributes."
+
+
+def _is_groups(value: object) -> bool:
+    """Whether the value is a table that is repeated."""
+    return isinstance(value, list) and bool(value) and all(isinstance(group, dict) for group in value)
 
 
 def _comment(note: str | None) -> list[str]:

@@ -19,6 +19,7 @@ from serai.core.errors import BadInput, BadScenario, Problem
 from serai.kinds import CATALOGUE, AnyKind, kind_of
 from serai.lab import load_scenario, parse_scenario
 from serai.log.pairs import Count
+from serai.scenario.groups import known_field, places_of
 from serai.scenario.section import Scenario, SweepTable, keys_of, known_keys
 from serai.scenario.write import to_toml
 from serai.sweeping.axes import Axis, axis_of, parse_setting, values_of
@@ -151,7 +152,7 @@ def plan_sweep(
         CATALOGUE.check_protocol(name, kind)
     known = known_keys(kind, names)
     varied = written_values(asked.settings, "sweep.set.") | written_values(settings)
-    axes = [axis_of(key, values, known.get(key)) for key, values in varied.items()]
+    axes = [axis_of(key, values, known_field(known, key)) for key, values in varied.items()]
     fixed = {axis.key: axis.values[0] for axis in axes if len(axis.values) == 1}
     swept = tuple(axis for axis in axes if len(axis.values) > 1)
     points = _grid(swept, len(names))
@@ -186,11 +187,11 @@ def cell_id(scenario: Scenario) -> str:
     """A name for all that the runs of a scenario depend on, but for the seed and the version of serai."""
     same = scenario.model_copy(update={"name": "", "title": "", "sweep": None, "plan": None})
     texts = [to_toml(same)]
-    for path in type(scenario).FILES:
-        file: Any = scenario
-        for part in path:
-            file = getattr(file, part, None)
-        if file is not None:
+    for key in type(scenario).FILES:
+        for path in places_of(scenario, key):
+            file: Any = scenario
+            for part in path:
+                file = getattr(file, part) if isinstance(part, str) else file[part]
             texts.append(hashlib.blake2b(Path(file).read_bytes()).hexdigest())
     own = type(scenario).PROTOCOLS[scenario.protocol.name].own
     if own is not None:

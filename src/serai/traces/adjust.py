@@ -13,7 +13,6 @@ from serai.traces.tracks import TrackTrace
 from serai.traces.warnings import ParseWarning
 from serai.world.contacts import Contacts, in_order
 from serai.world.grid import Floats, Numbers
-from serai.world.mobility import Tracks
 
 # As a factor and a divisor, so that 1500 ms are 1.5 s to the last bit.
 TIME_UNITS = {"us": (1.0, 1e6), "ms": (1.0, 1e3), "s": (1.0, 1.0), "min": (60.0, 1.0), "h": (3600.0, 1.0)}
@@ -90,14 +89,11 @@ def _some_walkers(path: Path, trace: TrackTrace, text: str) -> TrackTrace:
     if not text:
         return trace
     names, number = _chosen(path, trace.names, text)
-    node = np.repeat(number, np.diff(trace.tracks.start))
-    kept = node >= 0
-    if not kept.any():
+    points = np.repeat(number, np.diff(trace.tracks.start))
+    if not (points >= 0).any():
         raise BadInput(f'{path}: nodes "{text}": nobody knows where any of them is')
-    start = np.searchsorted(node[kept], np.arange(len(names) + 1)).astype(np.int64)
-    tracks = Tracks(start, *(column[kept] for column in trace.tracks[1:]))
     left = ParseWarning("a node that is not asked for: left out", int((number < 0).sum()))
-    return trace._replace(names=names, tracks=tracks, warnings=trace.warnings + ((left,) if left.count else ()))
+    return trace.only(names, number)._replace(warnings=trace.warnings + ((left,) if left.count else ()))
 
 
 def _chosen(path: Path, names: tuple[str, ...], text: str) -> tuple[tuple[str, ...], Numbers]:

@@ -11,9 +11,9 @@ from serai.traces.names import natural_order
 from serai.traces.warnings import ParseWarning, ParseWarnings
 from serai.traces.words import Flags, Places
 from serai.world.contacts import Journeys
+from serai.world.geography import local_metres
 from serai.world.grid import Floats, Numbers
 from serai.world.mobility import Tracks
-from serai.world.positions import local_metres
 
 FARTHEST_M = 1e8  # from the origin: more than twice around the earth; nobody walks there
 TOO_FAR = "farther than 100,000 km from the origin"
@@ -30,6 +30,9 @@ class TrackTrace(NamedTuple):
     lines: int
     warnings: tuple[ParseWarning, ...]
     origin: str = ""  # what time 0 and place 0 are, if the file has dates or degrees
+    line: Places | None = None  # in which each point stands, where points stand in lines
+    degrees: tuple[Floats, Floats] | None = None  # longitude and latitude of each point, if the file has them
+    epoch_s: float | None = None  # time 0 in seconds since 1970, if the file has dates
 
     @property
     def begin_s(self) -> float:
@@ -54,6 +57,18 @@ class TrackTrace(NamedTuple):
         time_s = self.tracks.time_s
         apart_s: Floats = (time_s[1:] - time_s[:-1])[node[1:] == node[:-1]]
         return apart_s
+
+    def only(self, names: tuple[str, ...], number: Numbers) -> "TrackTrace":
+        """The trace of these nodes, given the new number of each old one; -1: it is left out."""
+        node = np.repeat(number, np.diff(self.tracks.start))
+        kept = np.argsort(node, kind="stable")[np.count_nonzero(node < 0) :]
+        start = np.searchsorted(node[kept], np.arange(len(names) + 1)).astype(np.int64)
+        return self._replace(
+            names=names,
+            tracks=Tracks(start, *(column[kept] for column in self.tracks[1:])),
+            line=None if self.line is None else self.line[kept],
+            degrees=None if self.degrees is None else (self.degrees[0][kept], self.degrees[1][kept]),
+        )
 
     def journeys(self, begin_s: float, gap_s: float) -> Journeys:
         """Where the nodes are, with time 0 at `begin_s` of the file."""
@@ -95,9 +110,9 @@ def trace_of(
         fixes = fixes.where(np.lexsort((fixes.time_s, fixes.node)))
     again = same_node & np.append(False, fixes.time_s[1:] == fixes.time_s[:-1])
     warnings.decided("a second position at the same time: left out", fixes.line[again])
-    node, time_s, x, y, _ = fixes.where(~again)
+    node, time_s, x, y, line = fixes.where(~again)
     tracks = tracks_of(len(names), node, time_s, x, y)
-    return TrackTrace(name, names, tracks, stays, lines, warnings.listed())
+    return TrackTrace(name, names, tracks, stays, lines, warnings.listed(), line=line)
 
 
 def tracks_of(count: int, node: Numbers, time_s: Floats, x_m: Floats, y_m: Floats) -> Tracks:
@@ -123,26 +138,32 @@ def recorded_trace(found: Recorded, lines: int, warnings: ParseWarnings) -> Trac
     """
     if not found.fixes.line.size:
         raise BadInput(f"{warnings.path}: no position in it that can be used")
-    origin, fixes = [], found.fixes
+    origin, fixes, first_s = [], found.fixes, None
     if found.dates:
         first_s = float(fixes.time_s.min())
         fixes = fixes._replace(time_s=fixes.time_s - first_s)
         origin.append(f"time from {datetime.fromtimestamp(first_s, UTC):%Y-%m-%d %H:%M:%S} UTC")
-    if found.degrees:
-        x, y, middle = _metres(fixes.x, fixes.y)
-        fixes = fixes._replace(x=x, y=y)
-        origin.append(f"x, y from {middle}")
     used = np.flatnonzero(np.bincount(fixes.node))  # not those of whom nothing is left
     names = list(found.book)
     book = {names[number]: place for place, number in enumerate(used.tolist())}
     fixes = fixes._replace(node=np.searchsorted(used, fixes.node).astype(np.int32))
-    return trace_of(found.format, book, fixes, False, lines, warnings)._replace(origin="; ".join(origin))
+    trace = trace_of(found.format, book, fixes, False, lines, warnings)._replace(epoch_s=first_s)
+    if found.degrees:
+        trace, middle = _in_metres(trace, fixes.x, fixes.y)
+        origin.append(f"x, y from {middle}")
+    return trace._replace(origin="; ".join(origin))
 
 
-def _metres(lon: Floats, lat: Floats) -> tuple[Floats, Floats, str]:
-    """Positions in degrees as metres to the east and north of their middle, and where that is."""
-    if np.ptp(lon) > 180.0:  # on both sides of the date line
-        lon = np.where(lon < 0.0, lon + 360.0, lon)
-    lon0, lat0 = float(np.median(lon)), float(np.median(lat))
-    east, north = local_metres(lon, lat, lon0, lat0)
-    return east, north, f"latitude {lat0:.5f}, longitude {(lon0 + 180) % 360 - 180:.5f}"
+def _in_metres(trace: TrackTrace, lon: Floats, lat: Floats) -> tuple[TrackTrace, str]:
+    """A trace in degrees as metres to the east and north of the middle of all positions in it, and where that is."""
+    apart = bool(np.ptp(lon) > 180.0)  # on both sides of the date line
+    degrees = trace.tracks.x_m, trace.tracks.y_m
+    lon0, lat0 = float(np.median(_beyond(lon, apart))), float(np.median(lat))
+    east, north = local_metres(_beyond(degrees[0], apart), degrees[1], lon0, lat0)
+    moved = trace._replace(tracks=trace.tracks._replace(x_m=east, y_m=north), degrees=degrees)
+    return moved, f"latitude {lat0:.5f}, longitude {(lon0 + 180) % 360 - 180:.5f}"
+
+
+def _beyond(lon: Floats, apart: bool) -> Floats:
+    """Longitudes that go on beyond 180 degrees instead of beginning anew."""
+    return np.where(lon < 0.0, lon + 360.0, lon) if apart else lon

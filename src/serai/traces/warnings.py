@@ -8,6 +8,7 @@ import numpy as np
 
 from serai.core.errors import BadInput
 
+TO_MEND = "mend the line, or leave out --strict to go on without it"
 _MOST_NAMED = 5  # lines of each warning; the rest is only counted
 
 
@@ -41,9 +42,7 @@ class ParseWarnings:
         firsts = {what: int(min(lines)) for what, lines in found.items() if len(lines)}
         if self.strict and firsts:
             what = min(firsts, key=lambda what: firsts[what])
-            raise BadInput(
-                f"{self.path}: line {firsts[what]}: {what}; mend the line, or leave out --strict to go on without it"
-            )
+            raise BadInput(f"{self.path}: line {firsts[what]}: {what}; {TO_MEND}")
         for what, lines in found.items():
             self.decided(f"{what}: left out", lines)
 

@@ -30,7 +30,7 @@ class Tracks(NamedTuple):
     """Turning points of all subscribers; those of subscriber p are start[p] : start[p + 1], by time.
 
     Between two of them a straight line at constant speed; two at the same place are a pause. After its last
-    point a subscriber stays there.
+    point a subscriber stays there. A point that is nowhere (NaN) says that from then on nobody is there.
     """
 
     start: NDArray[np.int64]
@@ -61,11 +61,12 @@ def position_at(tracks: Tracks, subscriber: int, segment: int, time_s: float) ->
 
 @rule
 def is_leg(tracks: Tracks, subscriber: int, segment: int) -> bool:
-    """Whether a segment leads somewhere else; otherwise it is a pause."""
+    """Whether a segment leads somewhere else; otherwise it is a pause, or the subscriber is nowhere."""
     after = segment + 1
     if after == tracks.start[subscriber + 1]:
         return False
-    return bool(tracks.x_m[segment] != tracks.x_m[after] or tracks.y_m[segment] != tracks.y_m[after])
+    dx, dy = tracks.x_m[after] - tracks.x_m[segment], tracks.y_m[after] - tracks.y_m[segment]
+    return bool(abs(dx) + abs(dy) > 0.0)
 
 
 def random_waypoint(

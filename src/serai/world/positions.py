@@ -15,11 +15,8 @@ import numpy as np
 
 from serai.core.errors import BadInput
 from serai.world.files import bad_file, csv_rows, read_text
+from serai.world.geography import Origin, origin_of
 from serai.world.grid import Floats, Grid
-
-_EQUATOR_RADIUS_M = 6_378_137.0  # WGS 84
-_FLATTENING = 1 / 298.257223563
-_ECCENTRICITY_SQUARED = _FLATTENING * (2 - _FLATTENING)
 
 _NAME_COLUMNS = ("id", "name")
 _AXES = (("x", "y"), ("lon", "lat"))
@@ -44,21 +41,20 @@ class _Table(NamedTuple):
     problems: list[str]
 
 
-def read_positions(path: Path, grid: Grid) -> tuple[list[str], Floats, Floats]:
+def read_positions(path: Path, grid: Grid, origin: Origin | None = None) -> tuple[list[str], Floats, Floats]:
     """Names, x and y (metres from the field's lower left corner) of the sensors in a CSV or GeoJSON file.
 
-    Sensors without a name are called s0, s1, ... by their number. Of longitudes and latitudes the westernmost
-    becomes x = 0 and the southernmost y = 0.
+    Sensors without a name are called s0, s1, ... by their number. Without an `origin`, of longitudes and latitudes the
+    westernmost becomes x = 0 and the southernmost y = 0.
     """
     path = Path(path)
     text = read_text(path)
-    is_json = path.suffix.lower() in (".json", ".geojson")
-    table = _read_geojson(path, text) if is_json else _read_csv(path, text)
+    table = _read_geojson(path, text) if _is_json(path) else _read_csv(path, text)
     names = [f"s{number}" if row.name is None else row.name for number, row in enumerate(table.rows)]
     problems = [*table.problems, *_repeated_names(names, table.rows)]
     if not table.rows and not problems:
-        problems.append("no features in it" if is_json else "no rows below the header")
-    x, y = _metres(table)
+        problems.append("no features in it" if _is_json(path) else "no rows below the header")
+    x, y = _metres(table, origin)
     if not problems or table.axes == ("x", "y"):  # with rows missing, the corner of the others would be wrong
         problems += _outside(table.rows, x, y, grid)
     if problems:
@@ -66,37 +62,31 @@ def read_positions(path: Path, grid: Grid) -> tuple[list[str], Floats, Floats]:
     return names, x, y
 
 
-def local_metres(lon: Floats, lat: Floats, lon0: float, lat0: float) -> tuple[Floats, Floats]:
-    """East and north of points (degrees, WGS 84) as seen from (lon0, lat0), in metres."""
-    from_corner = _earth_centred(lon, lat) - _earth_centred(np.array([lon0]), np.array([lat0]))
-    dx, dy, dz = from_corner
-    sin_lon, cos_lon = math.sin(math.radians(lon0)), math.cos(math.radians(lon0))
-    sin_lat, cos_lat = math.sin(math.radians(lat0)), math.cos(math.radians(lat0))
-    east = -sin_lon * dx + cos_lon * dy
-    north = -sin_lat * (cos_lon * dx + sin_lon * dy) + cos_lat * dz
-    return east, north
+def origin_of_file(path: Path) -> Origin | None:
+    """Where on earth the field of a file of sensors lies; None: the file has metres, or none that can be used."""
+    text = read_text(path)
+    table = _read_geojson(path, text) if _is_json(path) else _read_csv(path, text)
+    if table.axes == ("x", "y") or not table.rows:
+        return None
+    return origin_of(*_columns_of(table))
 
 
-def _earth_centred(lon: Floats, lat: Floats) -> Floats:
-    """Points of the ellipsoid as rows x, y, z in metres from the centre of the earth (ECEF)."""
-    longitude, latitude = np.radians(lon), np.radians(lat)
-    radius = _EQUATOR_RADIUS_M / np.sqrt(1 - _ECCENTRICITY_SQUARED * np.sin(latitude) ** 2)
-    x = radius * np.cos(latitude) * np.cos(longitude)
-    y = radius * np.cos(latitude) * np.sin(longitude)
-    z = radius * (1 - _ECCENTRICITY_SQUARED) * np.sin(latitude)
-    return np.stack((x, y, z))
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower() in (".json", ".geojson")
 
 
-def _metres(table: _Table) -> tuple[Floats, Floats]:
+def _columns_of(table: _Table) -> tuple[Floats, Floats]:
+    return np.array([row.first for row in table.rows], np.float64), np.array(
+        [row.second for row in table.rows], np.float64
+    )
+
+
+def _metres(table: _Table, origin: Origin | None) -> tuple[Floats, Floats]:
     """The rows' x and y in metres from the field's lower left corner."""
-    first, second = (np.array([row[column] for row in table.rows], np.float64) for column in (2, 3))
+    first, second = _columns_of(table)
     if table.axes == ("x", "y") or not table.rows:
         return first, second
-    if np.ptp(first) > 180.0:  # on both sides of the date line
-        first = np.where(first < 0.0, first + 360.0, first)
-    east, north = local_metres(first, second, float(first.min()), float(second.min()))
-    # The parallel through the corner is no straight line: the southernmost sensor need not be at north = 0.
-    return east - east.min(), north - north.min()
+    return (origin or origin_of(first, second)).metres(first, second)
 
 
 # ---- CSV

@@ -75,6 +75,9 @@ def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: Floats, dura
             line, begin_s, end_s = _segment(tracks, first, last, segment, duration_s)
             if end_s <= 0.0 or end_s < begin_s or begin_s >= duration_s:
                 continue
+            if not (math.isfinite(line[0]) and math.isfinite(line[2])):  # nowhere
+                rows, count = _close_all(opened, subscriber, begin_s, rows, count)
+                continue
             for i in range(_sensors_along(line, sensors, widest_m, near)):
                 sensor = near[i]
                 x, y = sensors.position[sensor, 0], sensors.position[sensor, 1]
@@ -93,6 +96,18 @@ def _find_range_contacts(tracks: Tracks, sensors: Buckets, range_m: Floats, dura
                     count += 1
                 opened[sensor] = -1.0
     return rows[:count]
+
+
+@rule
+def _close_all(opened: Floats, subscriber: int, end_s: float, rows: Floats, count: int) -> tuple[Floats, int]:
+    """End the subscriber's contacts, all of them: the rows, and how many there are."""
+    for sensor in range(opened.size):
+        if opened[sensor] >= 0.0 and end_s > opened[sensor]:
+            rows = with_room(rows, count)
+            rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = subscriber, sensor, opened[sensor], end_s
+            count += 1
+        opened[sensor] = -1.0
+    return rows, count
 
 
 @rule

@@ -71,10 +71,15 @@ class Cet(Ced):
 
     def deliver(self, copy: Copy, subscriber: Subscriber) -> None:
         """As in CED; what is wanted and comes from a small community goes into the bag (3.2.2 (2))."""
-        wanted_and_new = self.hand_over(copy.event, subscriber)
+        is_new = copy.event not in subscriber.known
+        takes = self.hand_over(copy.event, subscriber) or (is_new and subscriber.carries)
         origin = self.origin(copy.event)
-        if wanted_and_new and (origin is None or origin.size <= self.settings.gamma):
+        if takes and (origin is None or origin.size <= self.settings.gamma):
             subscriber.bag.append((copy.event, copy.count))
+
+    def is_due(self, copy: Copy, subscriber: Subscriber) -> bool:
+        """As in CED; to those who only carry everything is sent."""
+        return super().is_due(copy, subscriber) or (subscriber.carries and subscriber.number not in copy.memory)
 
     def origin(self, event: int) -> Community | None:
         sensor = self.sensors[int(self.world.event_sensor[event])]

@@ -83,7 +83,14 @@ class Network:
             sensor.neighbors = [other for other in self.in_touch(sensor) if other is not sensor]
         self.communities = self.communities_of(self.sensors)
         self.subscribers = [
-            Subscriber(number, track, list(map(float, world.low[number])), list(map(float, world.high[number])), legs)
+            Subscriber(
+                number,
+                track,
+                list(map(float, world.low[number])),
+                list(map(float, world.high[number])),
+                legs,
+                carries=bool(world.people.carries[number]),
+            )
             for number, (track, legs) in enumerate(zip(tracks_of(world), legs_of(world), strict=True))
         ]
 
@@ -269,6 +276,8 @@ class Network:
     def hear_each_other(self, sensor: Sensor, node: Sensor | Subscriber, at: Point | None = None) -> bool:
         """Whether their cells touch, or each is within the other's range; `at`: the node is somewhere else."""
         x, y = (at.x, at.y) if at else place_of(node)
+        if math.isnan(x):  # nowhere
+            return False
         ranges = self.world.ranges
         if ranges is None:
             return touches(self.grid, cell_at(self.grid, sensor.x, sensor.y), cell_at(self.grid, x, y))
@@ -279,7 +288,7 @@ class Network:
         """Whether the sensor lives, and they hear each other, or are in one cell if `reach` says so."""
         if sensor.died >= 0:
             return False
-        if self.settings.reach == "same-cell":
+        if self.settings.reach == "same-cell" and not math.isnan(subscriber.here.x):
             return cell_at(self.grid, *place_of(sensor)) == cell_at(self.grid, *place_of(subscriber))
         return self.hear_each_other(sensor, subscriber)
 
@@ -289,6 +298,8 @@ class Network:
 
     def place(self, subscriber: Subscriber) -> frozenset[int]:
         """What changes when a subscriber comes to another place: its cell, or the sensors in range, dead or alive."""
+        if math.isnan(subscriber.here.x):
+            return frozenset()
         if self.world.ranges is None:
             return frozenset([cell_at(self.grid, *place_of(subscriber))])
         return frozenset(sensor.number for sensor in self.sensors if self.hear_each_other(sensor, subscriber))

@@ -136,7 +136,7 @@ def visit_at(track: list[Point], t: int) -> Visit:
     part = (t - here.time_s) / (there.time_s - here.time_s)
     x = between(here.x + (there.x - here.x) * part, here.x, there.x)
     y = between(here.y + (there.y - here.y) * part, here.y, there.y)
-    is_leg = (here.x, here.y) != (there.x, there.y)
+    is_leg = abs(there.x - here.x) + abs(there.y - here.y) > 0  # not from or to nowhere
     return Visit(segment, is_leg, x, y)
 
 
@@ -188,6 +188,7 @@ class Subscriber:
     low: list[float]
     high: list[float]
     legs: list[int] = field(default_factory=list)  # of each segment
+    carries: bool = False
     visit: Visit | None = None
     place: frozenset[int] = frozenset()
     audible: bool = False

@@ -96,6 +96,8 @@ def is_offered(field: Field, rules: CollectionRules, c: int, session: int) -> bo
     if not rules.match_at_sensor:
         return True
     subscriber = field.sessions[session].subscriber
+    if rules.returns and field.subscribers[subscriber].carries:
+        return True
     return matches(field.event_values[field.copies[c].event], field.low[subscriber], field.high[subscriber])
 
 

@@ -56,10 +56,11 @@ class CollectionRules(NamedTuple):
     one_hop: bool
     match_at_sensor: bool
     silent_while_pausing: bool
+    returns: bool
 
 
-def collection_rules(settings: CommunitySettings) -> CollectionRules:
-    """The settings as the kernels read them."""
+def collection_rules(settings: CommunitySettings, returns: bool = False) -> CollectionRules:
+    """The settings as the kernels read them; `returns`: subscribers leave events behind, and some may only carry."""
     return CollectionRules(
         alpha=settings.alpha,
         once=settings.resend == "once",
@@ -71,4 +72,5 @@ def collection_rules(settings: CommunitySettings) -> CollectionRules:
         one_hop=settings.hops == "one",
         match_at_sensor=settings.match == "sensor",
         silent_while_pausing=settings.silent_while_pausing,
+        returns=returns,
     )

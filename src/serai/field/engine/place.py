@@ -151,7 +151,7 @@ def who_will_meet(
     )
     # Sorted by subscriber, so that one mark per community tells whether the pair is known.
     audible = visits.moving.astype(bool) | (not silent_while_pausing)
-    heard = visits[audible]
+    heard = visits[audible & (visits.cell >= 0)]
     order = np.argsort(heard.subscriber, kind="stable")
     return np.sort(pairs_that_meet(heard.subscriber[order], heard.cell[order], *near, len(groups.size), subscribers))
 

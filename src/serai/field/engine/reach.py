@@ -69,8 +69,9 @@ def come_to(field: Field, visit: Records) -> None:
 
 @step
 def anybody_in_range(field: Field, subscriber: int) -> bool:
-    """Whether there is a sensor, dead or alive, that may answer a Hello; by cells nobody asks."""
-    return bool(not field.limits.in_metres or field.subscribers[subscriber].in_range > 0)
+    """Whether there is a sensor, dead or alive, that may answer a Hello; by cells only who is nowhere knows of none."""
+    who = field.subscribers[subscriber]
+    return bool(who.in_range > 0 if field.limits.in_metres else who.row >= 0)
 
 
 @step

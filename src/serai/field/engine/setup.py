@@ -159,7 +159,7 @@ def pass_records(passes: Passes) -> Records:
 def subscriber_records(world: World) -> Records:
     """The subscribers, before their first visit."""
     made = records(len(world.low), SUBSCRIBER, cell=NONE, located=NONE, received_in=NONE, bag=NONE)
-    made.next_pass = world.passes.start[:-1]
+    made.next_pass, made.carries = world.passes.start[:-1], world.people.carries
     return made
 
 

@@ -78,7 +78,7 @@ SUBSCRIBER = np.dtype(
         ("in_range", "i4"), ("next_pass", "i4"),  # in metres: how many passes go on, and the first one to come
         ("segment", "i4"), ("leg", "i4"), ("moving", "u1"), ("audible", "u1"),
         ("received", "i4"), ("received_in", "i4"),  # events received in slot received_in
-        ("sessions", "i4"),
+        ("sessions", "i4"), ("carries", "u1"),  # whether it asks for nothing, and only carries
         ("bag", "i4"), ("bag_end", "i4"),  # receptions it may return (CET)
     ],
     align=True,

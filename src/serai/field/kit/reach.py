@@ -42,7 +42,7 @@ class Reach(Protocol):
         """Those of them in the visitor's own cell."""
 
     def answers(self, guest: Guest) -> bool:
-        """Whether anybody, dead or alive, may answer a Hello; by cells nobody asks."""
+        """Whether anybody, dead or alive, may answer a Hello."""
 
     def ahead(self, guest: Guest, x: float, y: float) -> Iterable[Site]:
         """The living sensors that will hear the visitor, who is at (x, y) on its way, on the rest of its leg."""
@@ -92,8 +92,8 @@ class ByCells:
         return self.around(guest.cell, 0)
 
     def answers(self, guest: Guest) -> bool:
-        """Nobody knows."""
-        return True
+        """Nobody knows, unless the visitor is nowhere."""
+        return guest.cell >= 0
 
     def ahead(self, guest: Guest, x: float, y: float) -> Iterable[Site]:
         """The sensors that touch a cell on the way."""

@@ -50,28 +50,37 @@ class Paths(NamedTuple):
 
 
 def paths_of(world: World, slots: int) -> Paths:
-    """Every leg (a straight walk and the pause at its end) with its contacts, in whole seconds.
+    """Every leg (with the pause at its end, or the time nowhere) with its contacts, in whole seconds.
 
     Legs that begin before the run ends are followed to their own ends: where a subscriber goes does not depend on
     how long anybody watches.
     """
-    start, first, last = legs_of(world.tracks, slots)
+    start, first, last = legs_of(world.tracks, world.legs, slots)
     horizon = max(slots, min(int(np.ceil(world.tracks.time_s.max(initial=0.0))) + 2, slots + LONGEST_LEG_S))
     places = world.sensor_x, world.sensor_y
-    ahead = world._replace(**who_hears_whom(world.grid, places, world.ranges, world.tracks, horizon))
+    ahead = world._replace(
+        **who_hears_whom(world.grid, places, world.ranges, world.tracks, horizon, world.people.turning_m)
+    )
     contacts = sensor_contacts(ahead, horizon)
     rows = cut_by_legs(contacts, start, first, last, horizon)
     leg, sensor = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
     rows = rows[order_of_rows(leg, world.communities.of_sensor[sensor], sensor)]
     reach = records(len(rows), REACH)
-    reach.sensor, reach.first, reach.last = rows[:, 1], rows[:, 2], rows[:, 3]
+    reach.sensor, reach.begins, reach.ends = rows[:, 1], rows[:, 2], rows[:, 3]
+    if len(rows):
+        begins = np.flatnonzero(np.append(True, (np.diff(rows[:, :2], axis=0) != 0).any(axis=1)))
+        times = np.diff(np.append(begins, len(rows)))
+        reach.first = np.repeat(np.minimum.reduceat(rows[:, 2], begins), times)
+        reach.last = np.repeat(np.maximum.reduceat(rows[:, 3], begins), times)
     legs = records(len(first), LEG)
     begin = starts(leg, len(first))
     legs.first, legs.last, legs.rows, legs.rows_end = first, last, begin[:-1], begin[1:]
     return Paths(legs, start, reach)
 
 
-def legs_of(tracks: Tracks, slots: int) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+def legs_of(
+    tracks: Tracks, legs: NDArray[np.int32], slots: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Where each subscriber's legs begin in a list of all of them, and the first and last second of each.
 
     Left out are legs that begin after the run, and those that end before their first whole second.
@@ -80,7 +89,8 @@ def legs_of(tracks: Tracks, slots: int) -> tuple[NDArray[np.int32], NDArray[np.i
     owner = np.repeat(np.arange(subscribers), np.diff(tracks.start))
     is_first, leads_away = np.zeros(points, bool), np.zeros(points, bool)
     is_first[tracks.start[:-1]] = True
-    leads_away[:-1] = (tracks.x_m[1:] != tracks.x_m[:-1]) | (tracks.y_m[1:] != tracks.y_m[:-1])
+    leads_away[:-1] = np.abs(np.diff(tracks.x_m)) + np.abs(np.diff(tracks.y_m)) > 0  # not from or to nowhere
+    leads_away &= legs == np.arange(points)
     leads_away[tracks.start[1:] - 1] = False  # where the track ends
     begins = np.flatnonzero(is_first | leads_away)
     owner, first = owner[begins], np.ceil(tracks.time_s[begins]).astype(np.int64)

@@ -33,10 +33,10 @@ def look_around(net: Serai, subscriber: int) -> None:
     who.near, who.next_change, who.new_leg = 0, leg.last + 1, False
     for i in range(leg.rows, leg.rows_end):
         row = net.reach[i]
-        if row.first > now:
-            who.next_change = min(who.next_change, row.first)
-        elif row.last >= now and not is_dead(net.field, row.sensor):
-            who.next_change = min(who.next_change, row.last + 1)
+        if row.begins > now:
+            who.next_change = min(who.next_change, row.begins)
+        elif row.ends >= now and not is_dead(net.field, row.sensor):
+            who.next_change = min(who.next_change, row.ends + 1)
             come_near(net, subscriber, row.sensor, before, new_leg)
     who.ready = True
 

@@ -25,7 +25,14 @@ LEG = np.dtype(
     [("first", "i4"), ("last", "i4"), ("rows", "i4"), ("rows_end", "i4")],  # seconds, and reach[rows : rows_end]
     align=True,
 )
-REACH = np.dtype([("sensor", "i4"), ("first", "i4"), ("last", "i4")], align=True)  # seconds of contact within a leg
+REACH = np.dtype(  # a contact within a leg
+    [
+        ("sensor", "i4"),
+        ("first", "i4"), ("last", "i4"),  # seconds of all contacts with the sensor within the leg: plans go by these
+        ("begins", "i4"), ("ends", "i4"),  # first and last second of this one
+    ],
+    align=True,
+)  # fmt: skip
 
 POST = np.dtype(  # a sensor
     [

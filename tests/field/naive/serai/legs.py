@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from serai.world.grid import Grid
 from tests.field.naive.parts import Point, between, cell_at
@@ -19,6 +20,8 @@ class Reach:
     range_m: float | None = None
 
     def hears(self, one: Place, other: Place) -> bool:
+        if math.isnan(one[0]) or math.isnan(other[0]):
+            return False
         if self.range_m is not None:
             dx, dy = one[0] - other[0], one[1] - other[1]
             return dx * dx + dy * dy <= self.range_m * self.range_m
@@ -38,32 +41,62 @@ def spot_at(grid: Grid, place: Place) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Leg:
-    """One straight walk and the pause at its end, as a subscriber announces it."""
+    """One way and the pause at its end, as a subscriber announces it."""
 
     sets_out_s: float
     here: Place
     there: Place
     arrives_s: float
     ends_s: float  # never (infinity) after the last turning point
+    via: tuple[Point, ...] = ()  # where it turns on its way
+    gone_s: float = math.inf  # when it is nowhere
 
     def place_at(self, now: int) -> Place:
         """Where the subscriber is in a second of this leg."""
+        if now >= self.gone_s:
+            return math.nan, math.nan
         if now >= self.arrives_s:
             return self.there
-        part = (now - self.sets_out_s) / (self.arrives_s - self.sets_out_s)
-        x, y = (a + (b - a) * part for a, b in zip(self.here, self.there, strict=True))
-        return between(x, self.here[0], self.there[0]), between(y, self.here[1], self.there[1])
+        stops = [Point(self.sets_out_s, *self.here), *self.via, Point(self.arrives_s, *self.there)]
+        here, there = next((a, b) for a, b in pairwise(stops) if now < b.time_s)
+        part = (now - here.time_s) / (there.time_s - here.time_s)
+        x, y = here.x + (there.x - here.x) * part, here.y + (there.y - here.y) * part
+        return between(x, here.x, there.x), between(y, here.y, there.y)
 
 
-def legs_of(track: list[Point]) -> Iterator[Leg]:
-    """The legs of a track; a pause at its beginning is a leg that leads nowhere."""
-    moves = [i for i in range(len(track) - 1) if track[i][1:] != track[i + 1][1:]]
+def legs_of(track: list[Point], legs: list[int] | None = None) -> Iterator[Leg]:
+    """The legs of a track; a pause at its beginning is a leg that leads nowhere.
+
+    `legs` says of each segment which one its leg begins with; if left out, each is one.
+    """
+    first = legs or list(range(len(track)))
+    moves = [i for i in range(len(track) - 1) if moves_on(track[i], track[i + 1]) and first[i] == i]
     begins = [*(track[move].time_s for move in moves), math.inf]
     if begins[0] != track[0].time_s:
-        yield Leg(track[0].time_s, track[0][1:], track[0][1:], track[0].time_s, begins[0])
-    for move, ends_s in zip(moves, begins[1:], strict=True):
-        here, there = track[move], track[move + 1]
-        yield Leg(here.time_s, here[1:], there[1:], there.time_s, ends_s)
+        ends = moves[0] if moves else len(track) - 1
+        yield standing_at(track, ends, begins[0])
+    for move, following, ends_s in zip(moves, [*moves[1:], len(track) - 1], begins[1:], strict=True):
+        end = move + 1
+        while end < len(track) - 1 and first[end] == move:
+            end += 1
+        here, there, gone_s = track[move], track[end], gone_at(track[end : following + 1])
+        yield Leg(here.time_s, here[1:], there[1:], there.time_s, ends_s, tuple(track[move + 1 : end]), gone_s)
+
+
+def standing_at(track: list[Point], last: int, ends_s: float) -> Leg:
+    """What comes before the first leg."""
+    here = track[0]
+    return Leg(here.time_s, here[1:], here[1:], here.time_s, ends_s, (), gone_at(track[: last + 1]))
+
+
+def gone_at(points: list[Point]) -> float:
+    """When nobody is there any more, if ever."""
+    return next((point.time_s for point in points if math.isnan(point.x)), math.inf)
+
+
+def moves_on(here: Point, there: Point) -> bool:
+    """Whether somebody goes from one point to another one."""
+    return abs(there.x - here.x) + abs(there.y - here.y) > 0
 
 
 @lru_cache(maxsize=200_000)
@@ -72,6 +105,7 @@ def in_reach(leg: Leg, place: Place, reach: Reach) -> tuple[float, float] | None
     sets_out, arrives = math.ceil(leg.sets_out_s), math.ceil(leg.arrives_s)
     ends = leg.ends_s if leg.ends_s == math.inf else math.ceil(leg.ends_s)
     walking = [now for now in range(sets_out, arrives) if reach.hears(leg.place_at(now), place)]
+    ends = ends if leg.gone_s == math.inf else min(ends, math.ceil(leg.gone_s))
     if arrives < ends and reach.hears(leg.there, place):
         return (walking[0] if walking else arrives), ends - 1
     return (walking[0], walking[-1]) if walking else None

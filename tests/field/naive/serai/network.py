@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from serai.field.world import World
 from serai.scenario.section import Scenario
-from tests.field.naive.field import tracks_of
 from tests.field.naive.parts import EXPIRED, RETURN, SPENT, Community, Records, find_communities
 from tests.field.naive.parts import Sensor as Body
 from tests.field.naive.serai.books import Books
@@ -37,7 +36,7 @@ class Serai(Books):
             Subscriber(Subscription(feet.number, tuple(zip(feet.low, feet.high, strict=True))), manual)
             for feet in self.subscribers
         ]
-        self.walks = [list(legs_of(track)) for track in tracks_of(world)]
+        self.walks = [list(legs_of(feet.track, feet.legs)) for feet in self.subscribers]
         self.places: list[frozenset[int]] = [frozenset()] * people
         self.births: dict[int, list[Event]] = {}
         for number, (born_s, source) in enumerate(zip(world.event_time_s, world.event_sensor, strict=True)):
