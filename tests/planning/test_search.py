@@ -14,6 +14,7 @@ from serai.planning.search import find_deployment, neighbours
 from serai.report.plan import terminal_table, write_plan_report
 from serai.report.tables import to_text
 from serai.spark.places import alone_in
+from serai.sweeping.run import Progress
 
 FIXED = {
     "duration": ["10 min"],
@@ -79,6 +80,19 @@ def test_plans_that_cannot_be(changes, message: str) -> None:
     assert message in str(error.value)
 
 
+def test_candidates_that_cannot_be_simulated_are_refused_before_anything_is_run(tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_text("x,y\n10,10\n90,10\n")
+    (tmp_path / "mine.toml").write_text('sensors = {placement = "file", file = "posts.csv"}')
+    with pytest.raises(
+        BadInput, match=r"posts.csv: line 3: x = 90 m is outside the field, which reaches from 0 to 80 m"
+    ):
+        plan_search(
+            tmp_path / "mine.toml", goal=["delivery_ratio >= 5 %"], cost=PRICES, vary={"field.width": ["200 m", "80 m"]}
+        )
+    with pytest.raises(BadInput, match=r"radio.range: must be more than 0 m"):
+        search_for("delivery_ratio >= 5 %", vary={"radio.range": ["0 m", "40 m"]})
+
+
 def test_a_scenario_without_a_plan_is_told_what_to_add() -> None:
     with pytest.raises(BadInput, match=r"\[plan\] says too little; add for example") as error:
         plan_search("field")
@@ -95,7 +109,7 @@ def test_from_a_goal_to_a_page_and_again_from_the_same_folder(spark, tmp_path: P
     answer = (tmp_path / "plan" / "answer.json").read_bytes()
     assert json.loads(answer)["cost"] == named.cost
     assert all(sentence in page.read_text() for sentence in (headline(found), str(named)))
-    for table in ("best", "deployments", "rounds", "sensitivity"):
+    for table in ("best", "deployments", "goals", "front", "rounds", "sensitivity"):
         assert (tmp_path / "plan" / "tables" / f"{table}.csv").exists()
 
     rows = pq.read_table(tmp_path / "plan" / "metrics.parquet")
@@ -107,6 +121,55 @@ def test_from_a_goal_to_a_page_and_again_from_the_same_folder(spark, tmp_path: P
     assert again.changes == found.changes
     assert pq.read_table(tmp_path / "plan" / "metrics.parquet").equals(rows)
     assert (tmp_path / "plan" / "answer.json").read_bytes() == answer
+
+
+class StoppedError(Exception):
+    """As if somebody had pulled the plug."""
+
+
+class Told(Progress):
+    """Counts what a plan tells, and stops it when that is enough."""
+
+    def __init__(self, enough: int) -> None:
+        self.left = enough
+
+    def on_notice(self, notice: str) -> None:
+        self.on_round(notice)
+
+    def on_round(self, _: object) -> None:
+        self.left -= 1
+        if not self.left:
+            raise StoppedError
+
+
+def test_killed_at_every_round_and_resumed_it_gives_the_same_bytes(spark, tmp_path: Path) -> None:
+    vary = {"radio.range": ["25 m"], "sensors.placement": ["grid"], "sensors.count": [4], "subscribers.count": [1, 3]}
+    relays = {"relays": {"candidates": "grid 20 m", "at_most": 2}}
+    search = search_for("on_time(2 min) >= 55 %", vary=FIXED | vary | relays, cost=PRICES | {"relays": 100})
+
+    def go_on(folder: Path, enough: int) -> int:
+        """How much was told."""
+        told = Told(enough)
+        found = find_deployment(search, folder, spark, told, told.on_round)
+        write_plan_report(found)
+        return enough - told.left
+
+    steps = go_on(tmp_path / "whole", 1000)
+    assert steps >= 4  # relays and rounds
+    for enough in range(1, steps + 1):
+        with pytest.raises(StoppedError):
+            go_on(tmp_path / "killed", enough)
+    go_on(tmp_path / "killed", 1000)
+    whole, killed = (
+        {
+            path.relative_to(tmp_path / folder).as_posix(): path.read_bytes()
+            for path in (tmp_path / folder).rglob("*")
+            if path.is_file() and path.parent.name != "parts"
+        }
+        for folder in ("whole", "killed")
+    )
+    assert whole.keys() == killed.keys()
+    assert [name for name in whole if whole[name] != killed[name]] == []
 
 
 def test_two_plans_do_not_work_in_one_folder(spark, tmp_path: Path) -> None:
@@ -126,5 +189,5 @@ def test_goals_that_nobody_meets_name_the_nearest(spark, tmp_path: Path) -> None
     found = find_deployment(search_for("delivery_ratio >= 99.9 %"), tmp_path / "plan", spark)
     assert found.result.ending == "none"
     assert headline(found) == "No deployment you allow meets all goals."
-    assert explanation(found)[0].startswith("Nearest: ")
-    assert "delivery_ratio >= 99.9 %: no deployment comes up to that." in explanation(found)
+    assert explanation(found)[0] == "delivery_ratio >= 99.9 % fails everywhere."
+    assert explanation(found)[1].startswith("Nearest: ")

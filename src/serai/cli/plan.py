@@ -35,6 +35,9 @@ def plan(
     at_most: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The most runs of all deployments together.")
     ] = None,
+    certain: Annotated[
+        bool, typer.Option("--certain", help="As sure as it says whatever runs are like; takes more of them.")
+    ] = False,
     master: Master = None,
     remote: Remote = None,
     as_json: AsJson = False,
@@ -46,7 +49,7 @@ def plan(
     from serai.sweeping.store import Store
 
     wanted = {"vary": _pairs(vary, "--vary"), "cost": _pairs(cost, "--cost")}
-    search = plan_search(scenario, goal=goal or (), at_most=at_most, **wanted)
+    search = plan_search(scenario, goal=goal or (), at_most=at_most, certain=certain, **wanted)
     folder = out or Path(f"{search.name}-plan")
     Store(folder).check(search.sweep)
     if not as_json:

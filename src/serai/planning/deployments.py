@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -80,6 +81,7 @@ def plan_search(
     cost: Mapping[str, Any] | None = None,
     vary: Mapping[str, Any] | None = None,
     at_most: int | None = None,
+    certain: bool = False,
 ) -> Search:
     """The search that a scenario's [plan] describes; what is said here stands in its place."""
     scenario = loaded(source)
@@ -97,10 +99,25 @@ def plan_search(
     sweep = replace(sweep, counts=counts, base=base)
     if relays:
         check_relays(relays, sweep.cells[0].scenario, goals)
+    _check_files(sweep)
     search = Search(scenario.name, goals, _priced(sweep, prices), sweep, Limits(), prices, scenario, relays)
-    limits = Limits(budget=at_most or table.at_most or _usual_budget(each * len(search.deployments)))
+    budget = at_most or table.at_most or _usual_budget(each * len(search.deployments))
+    limits = Limits(budget=budget, certain=certain or table.certain)
+    if limits.certain and (means := [goal.text for goal in goals if not goal.of_shares]):
+        raise BadInput(f"plan.certain: {means[0]}: nothing is certain of a mean without a worst case; name a share")
     _check_budget(limits, each * len(search.deployments))
     return replace(search, limits=limits)
+
+
+def _check_files(sweep: Plan) -> None:
+    """Read the files of all cells, as runs would; those that differ in counts, radio and protocol have the same."""
+    checked: set[str] = set()
+    for cell in sweep.cells:
+        point = sweep.points[cell.point]
+        files = str({key: value for key, value in point.items() if not re.match(r"protocol|radio\.|.*\.count$", key)})
+        if files not in checked:
+            sweep.kind.check_files(cell.scenario)
+            checked.add(files)
 
 
 def _usual_budget(deployments: int) -> int:

@@ -43,6 +43,8 @@ class Value:
     mean: float
     low: float
     high: float
+    margin: float = math.nan
+    """How far the mean score is from 0, in standard deviations of a run."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Goal:
     at_least: bool = True
     share: float | None = None
     """The share of runs in which it must hold; None: on average over all runs."""
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether it speaks of a share, of readings or of runs, and not of the mean of some other metric."""
+        return self.share is not None or isinstance(self.measure, Count)
 
     def columns(self) -> tuple[str, ...]:
         """The columns of a run that it needs."""
@@ -79,19 +86,36 @@ class Goal:
             return None
         return -self.bound * float(rows[self.measure.columns()[1]].mean())
 
+    @property
+    def wanted(self) -> float:
+        """What the number that it speaks of has to come up to."""
+        return self.bound if self.share is None else self.share
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether that number must not be below, or else not be above."""
+        return self.at_least or self.share is not None
+
+    def side(self, value: Value) -> str:
+        """Where the 95 % interval of a number is: "above" what is wanted, "below", or "open"."""
+        low, high = (value.low, value.high) if self.more_is_better else (-value.high, -value.low)
+        wanted = self.wanted if self.more_is_better else -self.wanted
+        return "above" if low >= wanted else "below" if high < wanted else "open"
+
     def value(self, rows: Columns) -> Value:
         """The number that the goal speaks of, over all these runs."""
+        margin = margin_of(self.score(rows))
         if self.share is not None:
             held, runs = int(self._holds(rows).sum()), len(self._holds(rows))
-            return Value(held / runs, *binomial_interval(held, runs))
+            return Value(held / runs, *binomial_interval(held, runs), margin)
         if isinstance(self.measure, Count):
             met, of = (rows[name] for name in self.measure.columns())
             pooled = float(met.sum() / of.sum()) if of.sum() else math.nan
             # A ratio of two means: its spread is that of what remains of each run (Cochran 1977, 2.11).
             width = estimate(met - pooled * of).half_width() / float(of.mean()) if of.sum() else math.nan
-            return Value(pooled, max(0.0, pooled - width), min(1.0, pooled + width))
+            return Value(pooled, max(0.0, pooled - width), min(1.0, pooled + width), margin)
         found = estimate(rows[self.measure].tolist())
-        return Value(found.mean, found.mean - found.half_width(), found.mean + found.half_width())
+        return Value(found.mean, found.mean - found.half_width(), found.mean + found.half_width(), margin)
 
     def per_run(self, rows: Columns) -> Floats:
         """The number that the goal speaks of, in each run; NaN where it has none."""
@@ -103,12 +127,29 @@ class Goal:
             return shares
         return rows[self.measure]
 
+    def shares(self, rows: Columns) -> tuple[Floats, float]:
+        """The share of each run, and what it has to be on average; a run in which nobody wants anything has just that.
+
+        Only for goals on shares and on shares of runs.
+        """
+        bound = self.bound if self.share is None else self.share
+        shares = self.per_run(rows)
+        return np.where(np.isnan(shares), bound, shares), bound
+
     def _holds(self, rows: Columns) -> NDArray[np.bool_]:
         if isinstance(self.measure, Count):
             met, of = (rows[name] for name in self.measure.columns())
             return met >= self.bound * of
         values = rows[self.measure]
         return values >= self.bound if self.at_least else values <= self.bound
+
+
+def margin_of(score: Floats) -> float:
+    """The mean of a score, in standard deviations of a run."""
+    spread, mean = float(score.std(ddof=1)), float(score.mean())
+    if spread:
+        return mean / spread
+    return math.copysign(math.inf, mean) if mean else 0.0
 
 
 def columns_of(goals: Sequence[Goal]) -> list[str]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from serai.core.statistics import binomial_tail, estimate, t_quantile
-from serai.planning.goals import Columns, Floats, Goal
+from serai.planning.betting import surely_at_least, surely_below
+from serai.planning.goals import Columns, Floats, Goal, margin_of
 
 FIRST_LOOK: Final = 10
 MOST_RUNS: Final = 2560
@@ -70,6 +71,8 @@ class Limits:
     most_runs: int = MOST_RUNS
     budget: int = 10**9
     """Runs of all deployments together."""
+    certain: bool = False
+    """Whether the levels must hold whatever runs are like, and not only where their means are nearly normal."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +136,30 @@ def _look_at(
     standing: Standing, rows: Columns, goals: Sequence[Goal], deployments: int, limits: Limits, number: int
 ) -> None:
     """Judge a deployment by its first rows."""
-    alpha, look = 1 - limits.confidence, standing.look
-    each_look = alpha / 2 / (look * (look + 1))  # 1/2 + 1/6 + 1/12 + ... = 1
     first = {name: rows[name][: standing.runs] for goal in goals for name in goal.columns()}
-    scores = [goal.score(first) for goal in goals]
-    standing.margin = min(_margin(score) for score in scores)
-    if any(_misses(goal, score, each_look / len(goals)) for goal, score in zip(goals, scores, strict=True)):
-        standing.verdict = "misses"
-    elif all(
-        _meets(goal, score, goal.worst(first), each_look / deployments, alpha / 2)
+    standing.margin = min(margin_of(goal.score(first)) for goal in goals)
+    test = _bets if limits.certain else _intervals
+    meets, misses = test(goals, first, deployments, 1 - limits.confidence, standing.look)
+    if meets or misses:
+        standing.verdict, standing.decided_in = "misses" if misses else "meets", number
+
+
+def _bets(goals: Sequence[Goal], rows: Columns, deployments: int, alpha: float, _look: int) -> tuple[bool, bool]:
+    """Whether all goals are surely met, or one is surely missed, by betting: one may look as often as one likes."""
+    shares = [goal.shares(rows) for goal in goals]
+    meets = all(surely_at_least(*share, alpha / 2 / deployments) for share in shares)
+    return meets, any(surely_below(*share, alpha / 2 / len(goals)) for share in shares)
+
+
+def _intervals(goals: Sequence[Goal], rows: Columns, deployments: int, alpha: float, look: int) -> tuple[bool, bool]:
+    """The same by t intervals and binomial tails, whose levels get smaller from look to look."""
+    each_look = alpha / 2 / (look * (look + 1))  # 1/2 + 1/6 + 1/12 + ... = 1
+    scores = [goal.score(rows) for goal in goals]
+    meets = all(
+        _meets(goal, score, goal.worst(rows), each_look / deployments, alpha / 2)
         for goal, score in zip(goals, scores, strict=True)
-    ):
-        standing.verdict = "meets"
-    if standing.verdict != "open":
-        standing.decided_in = number
+    )
+    return meets, any(_misses(goal, score, each_look / len(goals)) for goal, score in zip(goals, scores, strict=True))
 
 
 def _meets(goal: Goal, score: Floats, worst: float | None, level: float, unseen: float) -> bool:
@@ -174,13 +187,6 @@ def _misses(goal: Goal, score: Floats, level: float) -> bool:
 
 def _hits(score: Floats) -> int:
     return int((score > 0).sum())
-
-
-def _margin(score: Floats) -> float:
-    spread, mean = float(score.std(ddof=1)), float(score.mean())
-    if spread:
-        return mean / spread
-    return math.copysign(math.inf, mean) if mean else 0.0
 
 
 def _send_home_the_dearer(standings: Sequence[Standing], number: int) -> None:

@@ -21,7 +21,7 @@ from serai.core.units import LENGTH, parse_quantity
 from serai.field.relay_sites import Choice, Place, RelaySites
 from serai.field.sections import FieldScenario
 from serai.log.pairs import Count
-from serai.planning.goals import Columns, Goal
+from serai.planning.goals import Columns, Goal, margin_of
 from serai.scenario.section import Scenario
 
 RELAYS: Final = "relays"
@@ -203,12 +203,7 @@ class _Placing:
     @property
     def binding(self) -> Goal:
         """The goal that is farthest from being met, in standard deviations of a run."""
-
-        def margin(goal: Goal) -> float:
-            score = goal.score(self.rows)
-            return float(score.mean() / (score.std(ddof=1) or 1.0))
-
-        return min(self.goals, key=margin)
+        return min(self.goals, key=lambda goal: margin_of(goal.score(self.rows)))
 
     def decide(self, choices: Sequence[Choice], rows: Sequence[Columns]) -> None:
         """Take the choice that helps most in these runs, if it surely helps."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from serai.core.statistics import Estimate, estimate
+from serai.planning.bounds import bounds_of
 from serai.planning.deployments import Deployment, Search, nominal_scenarios, plan_search, with_placed
 from serai.planning.goals import Columns, Goal, Value, columns_of
 from serai.planning.race import Result, Round, race
@@ -51,18 +52,28 @@ class Found:
     values: Mapping[int, tuple[Value, ...]]
     """What the runs of each deployment say about each goal."""
     changes: tuple[Change, ...]
+    bounds: tuple[float | None, ...]
+    """What no protocol could beat in the deployment that is shown, for each goal that is a share of readings."""
     folder: Path
 
     @property
     def shown(self) -> Deployment:
         """The deployment that the answer is about: the named one, else the guess, else the nearest."""
-        number = self.result.named if self.result.named is not None else self.result.guess
-        return self.search.deployments[number if number is not None else self.nearest]
+        return self.search.deployments[_shown(self.result)]
 
     @property
     def nearest(self) -> int:
         """The deployment whose worst goal is the least far from being met."""
-        return max(self.result.standings, key=lambda one: (one.margin, -one.cost, -one.number)).number
+        return _nearest(self.result)
+
+
+def _shown(result: Result) -> int:
+    number = result.named if result.named is not None else result.guess
+    return number if number is not None else _nearest(result)
+
+
+def _nearest(result: Result) -> int:
+    return max(result.standings, key=lambda one: (one.margin, -one.cost, -one.number)).number
 
 
 def plan(
@@ -73,6 +84,7 @@ def plan(
     cost: Mapping[str, Any] | None = None,
     vary: Mapping[str, Any] | None = None,
     at_most: int | None = None,
+    certain: bool = False,
     spark: SparkSession | None = None,
     progress: Progress | None = None,
 ) -> Found:
@@ -81,7 +93,7 @@ def plan(
     `vary={"subscribers.count": "2..8"}`, `cost={"subscribers": 400}`. Runs are kept in the folder `out`, where an
     unfinished plan is resumed.
     """
-    search = plan_search(scenario, goal=goal, cost=cost, vary=vary, at_most=at_most)
+    search = plan_search(scenario, goal=goal, cost=cost, vary=vary, at_most=at_most, certain=certain)
     Store(out).check(search.sweep)
     return find_deployment(search, out, spark or running_session() or spark_session(), progress)
 
@@ -109,13 +121,12 @@ def find_deployment(
 
         result = race([one.cost for one in search.deployments], search.goals, sample, search.limits, on_round)
         values = {one.number: _values(search.goals, rows[one.number], one.runs) for one in result.standings}
-        chosen = result.named if result.named is not None else result.guess
-        changes: tuple[Change, ...] = ()
-        if chosen is not None:
-            near = neighbours(search, chosen)
-            sample(dict.fromkeys([chosen, *near], max(NEIGHBOUR_RUNS, result.standings[chosen].runs)))
-            changes = tuple(_change(search, rows, chosen, number, key) for number, key in near.items())
-    return Found(search, result, values, changes, Path(folder))
+        chosen = _shown(result)
+        near = neighbours(search, chosen)
+        sample(dict.fromkeys([chosen, *near], max(NEIGHBOUR_RUNS, result.standings[chosen].runs)))
+        changes = tuple(_change(search, rows, chosen, number, key) for number, key in near.items())
+    bounds = bounds_of(search.goals, search.deployments[_shown(result)].scenario)
+    return Found(search, result, values, changes, bounds, Path(folder))
 
 
 def _with_relays(search: Search, run: Callable[[Plan], pa.Table], progress: Progress) -> Search:

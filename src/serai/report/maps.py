@@ -44,8 +44,11 @@ class _Frame(NamedTuple):
         return float(self.height - metres * self.scale)
 
 
-def field_map(run: FieldRun, name: str = "field") -> Picture:
-    """Communities, sensors, and the ways of the subscribers in the first quarter of an hour."""
+def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) -> Picture:
+    """Communities, sensors, and the ways of the subscribers in the first quarter of an hour.
+
+    Sensors that are `ringed` carry a number, from 1 on.
+    """
     frame, world = _Frame.of(run, _SIDE), run.world
     drawing = Drawing(frame.x(world.grid.width_m), frame.height + 18)
     sizes = np.bincount(world.communities.of_sensor)
@@ -74,6 +77,10 @@ def field_map(run: FieldRun, name: str = "field") -> Picture:
             said = f"{world.sensor_names[sensor]}, community of {sizes[group]}"
             look = {"fill": ink(colours[sensor]), "stroke": ink("ground"), "stroke_width": 1}
             drawing.circle(x, y, _radius(run, 4.2), said, **look)
+    _relays(drawing, run, frame)
+    for number, sensor in enumerate(ringed, start=1):
+        x, y = frame.x(world.sensor_x[sensor]), frame.y(world.sensor_y[sensor])
+        _ring(drawing, (x, y), 9, str(number), left=x > drawing.width / 2)
     _scale_bar(drawing, run, frame)
     alone = int((sizes == 1).sum())
     largest = ", ".join(str(size) for size in sorted(sizes[sizes > 1].tolist(), reverse=True)[:9])
@@ -84,6 +91,23 @@ def field_map(run: FieldRun, name: str = "field") -> Picture:
         f" {len(world.low)} subscribers in the first 15 minutes, one of them in strong ink. Seed {run.seed}."
     )
     return Picture(name, drawing.svg(caption), caption)
+
+
+def _relays(drawing: Drawing, run: FieldRun, frame: _Frame) -> None:
+    """Relays as squares over their dots: they are no sensors to those who look for readings."""
+    for number, (x_m, y_m) in enumerate(run.scenario.sensors.relays or (), start=1):
+        x, y = frame.x(x_m) - 5, frame.y(y_m) - 5
+        drawing.bar(x, y, 10, 10, f"relay {number}", fill=ink("ground"), stroke=ink("ink"), stroke_width=1.6)
+
+
+def _ring(drawing: Drawing, place: tuple[float, float], radius: float, said: str, left: bool) -> None:
+    """A ring around a node, and a word beside it."""
+    x, y = place
+    drawing.circle(x, y, radius, fill="none", stroke=ink("ink"), stroke_width=1.4)
+    beside = radius + 4
+    drawing.text(
+        x - beside if left else x + beside, y + 4, said, text_anchor="end" if left else "start", class_="strong"
+    )
 
 
 def _radius(run: FieldRun, usual: float) -> float:
@@ -209,9 +233,8 @@ def discs(
             x, y, small * (1.6 + 6.5 * float(share[node]) ** 0.5), titles[node], fill=amount(float(share[node]))
         )
     x, y = places[ringed]
-    drawing.circle(x, y, 11, fill="none", stroke=ink("ink"), stroke_width=1.4)
     left = _emptier_side(places, x, y, width_of(said) + 15, drawing.width)
-    drawing.text(x - 15 if left else x + 15, y + 4, said, text_anchor="end" if left else "start", class_="strong")
+    _ring(drawing, (x, y), 11, said, left)
 
 
 def _emptier_side(places: Sequence[tuple[float, float]], x: float, y: float, wide: float, width: float) -> bool:

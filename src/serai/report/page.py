@@ -119,7 +119,7 @@ def _fill(folder: Path, page: str, sections: Sequence[Section]) -> None:
 def all_tables(sections: Sequence[Section]) -> Iterator[Table]:
     """Every table of these chapters and their parts."""
     for section in sections:
-        yield from section.tables
+        yield from (*section.tables, *section.files)
         yield from all_tables(section.parts)
 
 

@@ -9,29 +9,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from serai.core.statistics import Estimate
+from serai.field.log import FieldRun
 from serai.kinds import kind_of
-from serai.lab import pairs_of, simulate
 from serai.log.run import SimulatedRun
 from serai.log.svg import ink
-from serai.planning.answer import explanation, headline, money, said_value
+from serai.planning.answer import apart, explanation, headline, money, said_value
+from serai.planning.bounds import BOUND_SEEDS
 from serai.planning.deployments import Deployment
 from serai.planning.goals import Goal, Value
+from serai.planning.relays import RUNS
 from serai.planning.search import Found
 from serai.report.figures import Picture
+from serai.report.maps import field_map
 from serai.report.page import write_page
-from serai.report.panel import open_panel
+from serai.report.panel import open_panel, whisker
 from serai.report.section import Block, Section
-from serai.report.tables import Cell, Table, estimated, plain, text
+from serai.report.tables import Cell, Table, estimated, plain, text, to_text
+from serai.report.weak_spots import WeakSpot, deadline_of, weak_spots, weak_table
 from serai.report.wording import Scale, in_words
 from serai.scenario.write import to_toml
 from serai.sweeping.store import write_aside
 
 _BEST: Final = 10
 _BELOW: Final = 2
-_WEAKEST: Final = 10
 _WEAK_RUNS: Final = 10
 _MARKS: Final = {"meets": "met", "misses": "missed", "open": "open", "dearer": "not needed"}
 
@@ -46,14 +47,20 @@ def write_plan_report(found: Found) -> Path:
 
 def _chapters(found: Found) -> list[Section]:
     shown = found.shown
-    runs = [simulate(shown.scenario, seed=seed) for seed in range(_WEAK_RUNS)]
+    logged = "full_log" in kind_of(shown.scenario).simulate_options
+    runs = [kind_of(shown.scenario).simulate(shown.scenario, seed, full_log=logged) for seed in range(_WEAK_RUNS)]
+    spots, weak = _weak(found, runs)
+    title = found.search.base.title
+    said = (*explanation(found), *((title,) if title else ()))
     return [
-        Section("answer", "The answer", (headline(found), *explanation(found))),
-        Section("best", "The best of them", tables=(deployments_table(found),), pictures=_fronts(found)),
+        Section("answer", "The answer", said, lead=headline(found)),
+        Section("map", "Where it is, and what it costs", pictures=(_map(runs[0], spots), *_fronts(found))),
+        Section("best", "The best of them", tables=(deployments_table(found),)),
         _changes(found),
-        _where(runs),
-        _no_protocol_beats(shown),
-        _everything(found),
+        weak,
+        _relays(found),
+        _no_protocol_beats(found),
+        _race(found),
         _given_and_drawn(found, shown),
     ]
 
@@ -110,13 +117,10 @@ def _value_cell(goal: Goal, value: Value) -> Cell:
     return Cell(said_value(goal, value), value.mean if math.isfinite(value.mean) else None, right=True)
 
 
-def _everything(found: Found) -> Section:
-    every = _table_of(
-        found, "deployments", "Every deployment that was looked at.", range(len(found.search.deployments))
-    )
+def _race(found: Found) -> Section:
     rounds = Table(
         "rounds",
-        "The race, round by round.",
+        "The race, round by round: few runs of every deployment, more of those that are not decided.",
         ("round", "runs so far", "meet all goals", "miss a goal", "dearer", "still open"),
         tuple(
             tuple(
@@ -126,7 +130,65 @@ def _everything(found: Found) -> Section:
             for one in found.result.rounds
         ),
     )
-    return Section("everything", "All deployments, and the race", tables=(every, rounds))
+    caption = "Every deployment that was looked at."
+    every = _table_of(found, "every", caption, range(len(found.search.deployments)))
+    block = Block(f"All {len(every.rows)} deployments", to_text(every))
+    files = (_deployments_file(found), _goals_file(found), _front_file(found))
+    return Section("race", "All deployments, and the race", tables=(rounds,), blocks=(block,), files=files)
+
+
+def _deployments_file(found: Found) -> Table:
+    search = found.search
+    keys = list(dict.fromkeys(key for one in search.deployments for key in one.settings))
+    rows = tuple(
+        (
+            plain(one.number, f"{one.number}"),
+            *(text(str(one.settings.get(key, ""))) for key in keys),
+            plain(one.cost, f"{one.cost:.10g}"),
+            text(standing.verdict),
+            text("" if standing.decided_in is None else f"{standing.decided_in}"),
+            plain(standing.runs, f"{standing.runs}"),
+        )
+        for one, standing in zip(search.deployments, found.result.standings, strict=True)
+    )
+    return Table("deployments", "", ("id", *keys, "cost", "verdict", "round", "runs"), rows)
+
+
+def _goals_file(found: Found) -> Table:
+    rows = tuple(
+        (
+            plain(standing.number, f"{standing.number}"),
+            text(goal.text),
+            plain(standing.runs, f"{standing.runs}"),
+            *(_exact(number) for number in (value.mean, value.low, value.high)),
+            text(goal.side(value)),
+            _exact(value.margin),
+        )
+        for standing in found.result.standings
+        for goal, value in zip(found.search.goals, found.values[standing.number], strict=True)
+    )
+    return Table("goals", "", ("id", "goal", "runs", "value", "low", "high", "side", "margin_sd"), rows)
+
+
+def _front_file(found: Found) -> Table:
+    search = found.search
+    rows = tuple(
+        (
+            text(goal.text),
+            plain(number, f"{number}"),
+            text(str(search.deployments[number])),
+            _exact(search.deployments[number].cost),
+            *(_exact(one) for one in (value.mean, value.low, value.high)),
+        )
+        for place, goal in enumerate(search.goals)
+        for number in front(found, place)
+        for value in (found.values[number][place],)
+    )
+    return Table("front", "", ("goal", "id", "deployment", "cost", "value", "low", "high"), rows)
+
+
+def _exact(number: float) -> Cell:
+    return Cell(f"{number:.10g}", number if math.isfinite(number) else None, right=True)
 
 
 def _changes(found: Found) -> Section:
@@ -136,14 +198,14 @@ def _changes(found: Found) -> Section:
     search = found.search
     rows = tuple(
         (
-            text(str(search.deployments[change.deployment])),
+            text(apart(search.deployments[change.deployment], found.shown)),
             plain(change.cost, f"{change.cost:+,.10g}"),
             *(_difference(goal, one) for goal, one in zip(search.goals, change.differences, strict=True)),
         )
         for change in found.changes
     )
     heads = ("instead", "cost", *(_asked(goal) for goal in search.goals))
-    caption = "What a single other choice would change, over the same worlds (differences with 95 % intervals)."
+    caption = f"{found.shown}: what a single other choice would change, over the same worlds (with 95 % intervals)."
     return Section("changes", title, tables=(Table("sensitivity", caption, heads, rows),))
 
 
@@ -153,22 +215,31 @@ def _asked(goal: Goal) -> str:
 
 
 def _difference(goal: Goal, found: Estimate) -> Cell:
-    in_points = goal.share is not None or not isinstance(goal.measure, str)
-    return estimated(found, Scale("", "points" if in_points else "", 100.0 if in_points else 1.0))
+    return estimated(found, Scale("", "points" if goal.of_shares else "", 100.0 if goal.of_shares else 1.0))
 
 
 # --- Where it happens
 
 
-def _where(runs: Sequence[SimulatedRun]) -> Section:
-    """A run of the deployment as a picture, and the sensors whose events fare worst."""
-    caption = "One run of it: where nodes stand and go. The colour: the share of its events that arrived."
-    picture = Picture("map", runs[0].plot().svg, caption)
-    stand_still = all(_places(run) == _places(runs[0]) for run in runs[1:])
-    if not stand_still:
-        remark = "Positions are drawn anew in every run, so that no sensor is weak by its place."
-        return Section("where", "Where it happens", (remark,), pictures=(picture,))
-    return Section("where", "Where it happens", tables=(_weak_spots(runs),), pictures=(picture,))
+def _map(run: SimulatedRun, spots: Sequence[WeakSpot]) -> Picture:
+    """A run of the deployment as a picture, with its weak spots."""
+    if isinstance(run, FieldRun):
+        drawn = field_map(run, "map", [spot.sensor for spot in spots])
+        remark = " Numbers: where readings come late or never, see below." if spots else ""
+        relays = " Squares: relays." if run.scenario.sensors.relays else ""
+        return replace(drawn, caption=f"{drawn.caption}{relays}{remark}")
+    return Picture("map", run.plot().svg, "One run of it: where nodes stand and go.")
+
+
+def _weak(found: Found, runs: Sequence[SimulatedRun]) -> tuple[list[WeakSpot], Section]:
+    """The sensors whose events fare worst, and the chapter on them."""
+    title, within_s = "Weak spots", deadline_of(found.search.goals)
+    if any(_places(run) != _places(runs[0]) for run in runs[1:]):
+        return [], Section("weak", title, absent="positions are drawn anew in every run")
+    spots = weak_spots(runs, within_s)
+    if not spots:
+        return [], Section("weak", title, ("The events of every sensor arrive nearly always.",))
+    return spots, Section("weak", title, tables=(weak_table(runs, spots, within_s),))
 
 
 def _places(run: SimulatedRun) -> list[Any]:
@@ -176,49 +247,47 @@ def _places(run: SimulatedRun) -> list[Any]:
     return [nodes["x_m"].to_pylist(), nodes["y_m"].to_pylist()]
 
 
-def _weak_spots(runs: Sequence[SimulatedRun]) -> Table:
-    nodes = runs[0].tables["nodes"]
-    wanted, delivered, passed = (np.zeros(nodes.num_rows) for _ in range(3))
-    for run in runs:
-        pairs = pairs_of(run)
-        source = run.tables["events"]["node"].to_numpy()[: len(pairs.wanted)]
-        wanted += np.bincount(source, pairs.wanted, nodes.num_rows)
-        delivered += np.bincount(source[pairs.delivered], minlength=nodes.num_rows)
-        for end in ("a", "b"):
-            passed += np.bincount(run.tables["contacts"][end].to_numpy(), minlength=nodes.num_rows) / len(runs)
-    share = np.divide(delivered, wanted, out=np.ones(nodes.num_rows), where=wanted > 0)
-    weakest = np.argsort(share, kind="stable")[:_WEAKEST]
+def _relays(found: Found) -> Section:
+    """Where relays were placed, in which order, and what each was worth."""
+    title = "Where relays help most"
+    if found.search.relays is None:
+        return Section("relays", title, absent="none were asked for")
+    keys = list(dict.fromkeys(key for one in found.search.placed for key in one.settings))
     rows = tuple(
         (
-            text(str(nodes["name"][int(node)].as_py())),
-            *(
-                plain(nodes[axis][int(node)].as_py(), f"{nodes[axis][int(node)].as_py():.0f}")
-                for axis in ("x_m", "y_m")
-            ),
-            plain(100 * share[node], f"{100 * share[node]:.1f}"),
-            plain(passed[node], f"{passed[node]:.1f}"),
-            text("nobody passes" if passed[node] == 0 else ""),
+            *(text(str(placement.settings.get(key, ""))) for key in keys),
+            plain(number, f"{number}") if step.taken else text("not taken"),
+            text(", ".join(f"{x:.0f} / {y:.0f}" for x, y in step.places)),
+            text(_asked(step.goal)),
+            estimated(step.gain, Scale("", "points", 100.0)),
         )
-        for node in weakest
+        for placement in found.search.placed
+        for number, step in enumerate(placement.steps, start=1)
     )
-    caption = f"The sensors whose events fare worst, over {len(runs)} runs."
-    heads = ("sensor", "x, m", "y, m", "arrived, % of wanted", "contacts in a run", "why")
-    return Table("weak_spots", caption, heads, rows)
+    caption = (
+        "Relays in the order in which they help, before the race. Gain: of the share of readings that the goal asks"
+        f" for, over {RUNS} worlds, with its 95 % interval; a place is taken while that is above 0."
+    )
+    heads = (*(key.rpartition(".")[2] for key in keys), "relay", "x / y, m", "goal", "gain")
+    return Section("relays", title, tables=(Table("relays", caption, heads, rows),))
 
 
-def _no_protocol_beats(shown: Deployment) -> Section:
+def _no_protocol_beats(found: Found) -> Section:
     title = "What no protocol could beat"
-    kind = kind_of(shown.scenario)
-    if "upper_bound" not in kind.measure_options:
-        return Section("bound", title, absent="not known for this kind of network")
-    found = [kind.measure(simulate(shown.scenario, seed=seed), upper_bound=True) for seed in range(3)]
-    best = float(np.mean([one.upper_bound_epidemic for one in found]))
-    got = float(np.mean([one.delivery_ratio for one in found]))
-    said = (
-        f"With these sensors and ways at most {100 * best:.1f} % of what is wanted can arrive, whatever the protocol"
-        f" (3 runs, to their very end); {100 * got:.1f} % does."
+    known = [
+        (goal, bound, value)
+        for goal, bound, value in zip(found.search.goals, found.bounds, found.values[found.shown.number], strict=True)
+        if bound is not None
+    ]
+    if not known:
+        return Section("bound", title, absent="not known for these goals")
+    said = tuple(
+        f"{_asked(goal)}: at most {100 * bound:.1f} % with these sensors and ways, whatever the protocol;"
+        f" {100 * value.mean:.1f} % it is."
+        for goal, bound, value in known
     )
-    return Section("bound", title, (said,))
+    remark = f"By contacts alone ({BOUND_SEEDS} runs), as if queues, rates and batteries had no limits."
+    return Section("bound", title, (*said, remark))
 
 
 def _given_and_drawn(found: Found, shown: Deployment) -> Section:
@@ -238,7 +307,7 @@ def _given_and_drawn(found: Found, shown: Deployment) -> Section:
 
 
 _COLOURS: Final = {"meets": "p2", "misses": "p1", "open": "p4", "dearer": "alone"}
-_CHOSEN_RADIUS, _RADIUS = 6.0, 3.5
+_CHOSEN_RADIUS, _RADIUS, _FAINT_RADIUS = 6.0, 3.5, 2.4
 
 
 def _fronts(found: Found) -> tuple[Picture, ...]:
@@ -246,28 +315,52 @@ def _fronts(found: Found) -> tuple[Picture, ...]:
 
 
 def _front(found: Found, place: int, goal: Goal) -> Picture:
-    """Cost against what a goal asks for: every deployment with its interval, the goal as a line."""
-    scale = 100.0 if goal.share is not None or not isinstance(goal.measure, str) else 1.0
-    bound = scale * (goal.bound if goal.share is None else goal.share)
+    """Cost against what a goal asks for: every deployment, those on the front with intervals, the goal as a line."""
+    scale, deployments = 100.0 if goal.of_shares else 1.0, found.search.deployments
     known = {number: value[place] for number, value in found.values.items() if math.isfinite(value[place].mean)}
-    heights = [scale * end for value in known.values() for end in (value.low, value.high) if math.isfinite(end)]
-    costs = [one.cost for one in found.search.deployments]
-    panel = open_panel(
-        [], (_roomy(costs), _roomy([bound, *heights])), ("cost", _asked(goal) + (", %" if scale > 1 else ""))
-    )
+    best = front(found, place)
+    strong = {*best, found.shown.number} & set(known)
+    heights = [scale * value.mean for value in known.values()]
+    heights += [scale * end for number in strong for end in (known[number].low, known[number].high)]
+    spans = _roomy([one.cost for one in deployments]), _roomy([scale * goal.wanted, *filter(math.isfinite, heights)])
+    panel = open_panel([], spans, ("cost", _asked(goal) + (", %" if scale > 1 else "")))
     drawing, ends = panel.drawing, (panel.across.low, panel.across.high)
-    drawing.line([panel.point(cost, bound) for cost in ends], stroke=ink("soft"), stroke_dasharray="5 4")
-    drawing.text(drawing.width, panel.up.at(bound) - 4, f"goal {bound:g}", text_anchor="end")
-    for number, value in known.items():
-        deployment, verdict = found.search.deployments[number], found.result.standings[number].verdict
-        colour, mean = ink(_COLOURS[verdict]), scale * value.mean
-        interval = [scale * end if math.isfinite(end) else mean for end in (value.low, value.high)]
-        said = f"{deployment}, {money(deployment.cost)}: {said_value(goal, value)}, {_MARKS[verdict]}"
-        drawing.line([panel.point(deployment.cost, end) for end in interval], stroke=colour, stroke_opacity=0.5)
-        radius = _CHOSEN_RADIUS if number == found.result.named else _RADIUS
-        drawing.circle(*panel.point(deployment.cost, mean), radius, said, fill=colour)
-    caption = f"Cost against {goal.text}. Green meets all goals, red misses one, amber is open, grey is dearer."
-    return Picture(f"cost-{place + 1}", drawing.svg(f"{caption} Large: the chosen one."), caption)
+    drawing.line([panel.point(cost, scale * goal.wanted) for cost in ends], stroke=ink("soft"), stroke_dasharray="5 4")
+    drawing.text(
+        drawing.width, panel.up.at(scale * goal.wanted) - 4, f"goal {scale * goal.wanted:g}", text_anchor="end"
+    )
+    drawing.line([panel.point(deployments[number].cost, scale * known[number].mean) for number in best],
+                 stroke=ink("ink"), stroke_width=1.2)  # fmt: skip
+    for number in sorted(known, key=lambda number: (number in strong, number == found.shown.number)):
+        value, verdict = known[number], found.result.standings[number].verdict
+        at = panel.point(deployments[number].cost, scale * value.mean)
+        said = f"{deployments[number]}, {money(deployments[number].cost)}: {said_value(goal, value)}, {_MARKS[verdict]}"
+        if number in strong and math.isfinite(value.low):
+            interval = [panel.point(deployments[number].cost, scale * end) for end in (value.low, value.high)]
+            whisker(drawing, interval, _COLOURS[verdict])
+        radius = _CHOSEN_RADIUS if number == found.shown.number else _RADIUS if number in strong else _FAINT_RADIUS
+        drawing.circle(*at, radius, said, fill=ink(_COLOURS[verdict]), fill_opacity=1.0 if number in strong else 0.45)
+    large = "the chosen one" if found.result.named is not None else "the nearest"
+    caption = (
+        f"Cost against {goal.text}. The line joins what no cheaper one surpasses. Green meets all goals, red misses"
+        f" one, amber is open, grey is dearer; large: {large}."
+    )
+    return Picture(f"cost-{place + 1}", drawing.svg(caption), caption)
+
+
+def front(found: Found, place: int) -> list[int]:
+    """The deployments, cheapest first, that are better in a goal than every cheaper one."""
+    goal = found.search.goals[place]
+    sign = 1.0 if goal.more_is_better else -1.0
+    known = [one for one in found.search.deployments if math.isfinite(found.values[one.number][place].mean)]
+    chosen: list[int] = []
+    best = -math.inf
+    for one in sorted(known, key=lambda one: (one.cost, -sign * found.values[one.number][place].mean, one.number)):
+        value = sign * found.values[one.number][place].mean
+        if value > best:
+            best = value
+            chosen.append(one.number)
+    return chosen
 
 
 def _roomy(numbers: Sequence[float]) -> tuple[float, float]:

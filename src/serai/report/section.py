@@ -29,6 +29,8 @@ class Section:
     beside: tuple[Picture, ...] = ()
     """Pictures beside the text and the tables, where the window is wide enough."""
     blocks: tuple[Block, ...] = ()
+    files: tuple[Table, ...] = ()
+    """Tables that are too long to be shown, and only offered as files."""
     absent: str = ""
     parts: tuple[Section, ...] = field(default=())
     lead: str = ""

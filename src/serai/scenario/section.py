@@ -235,6 +235,9 @@ class PlanTable(Section):
         description="What may be chosen: settings with their values, `protocol`, and where `relays` may stand.",
     )
     at_most: int | None = Field(None, ge=1, description="The most runs, of all deployments together.")
+    certain: bool = Field(
+        False, description="Whether the answer must be as sure as it says whatever runs are like; takes more of them."
+    )
 
 
 def _dumped(settings: BaseModel) -> dict[str, Any]:
