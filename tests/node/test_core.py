@@ -251,6 +251,24 @@ def test_journals_of_many_neighbours_are_bounded_together(net: Net, tmp_path: Pa
     assert all(len(machine.node.router.seen) == 150 for machine in [here, *there])
 
 
+def test_a_contact_that_lasts_forgets_what_never_came_and_has_expired(net: Net, tmp_path: Path) -> None:
+    """Nobody says when a bundle expires that was never here, so now and then the neighbour tells its journal anew."""
+    one, other = Machine("one", tmp_path, net), Machine("other", tmp_path, net, store_bundles=0)
+    net.up(one, other, 0.0)
+    for minute in range(1, 40):
+        now_s = 61.0 * minute
+        net.tick(now_s)
+        for n in range(50):
+            one.publish("t", b"%d" % n, now_s, lifetime_s=100.0)
+        net.tick(now_s + 1.0)
+    assert other.node.contacts.counts["refused"] == 0
+    assert one.node.contacts.counts["refused"] == 39 * 50
+    assert len(one.node.router.seen) <= 150
+    assert len(other.node.contacts.journals[one.eid].marks) <= 500
+    assert len(other.node.router.contacts[one.eid].known) <= 500
+    assert net.list_bytes < 39 * 2 * 1000  # most lists tell only what is new
+
+
 def one_message(n: int) -> Any:
     return Message("t", b"%d" % n, 1)
 

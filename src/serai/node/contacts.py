@@ -108,6 +108,8 @@ class Journal:
     upto: int = 0
     marks: set[int] = field(default_factory=set)
     goes_on: bool = False  # more of it was announced
+    whole: int = 0  # so many marks there were when it was last told from its beginning
+    asked: bool = False  # whether it was asked for from its beginning, and has not come yet
 
 
 class Contacts:
@@ -138,18 +140,13 @@ class Contacts:
         self.neighbours[peer] = Neighbour(now_s, epoch, asked=not epoch)
         if epoch:
             journal = self.journals.pop(peer, None)
-            if journal is None or journal.epoch != epoch or self._is_stale(journal):
+            if journal is None or journal.epoch != epoch or _is_stale(journal):
                 journal = Journal(epoch)
             self.journals[peer] = journal
             while len(self.journals) > _JOURNALS:
                 self.journals.popitem(last=False)
             draft.words.append(SendKnown(peer, epoch, journal.upto))
         draft.words.append(Ready(peer))
-
-    def _is_stale(self, journal: Journal) -> bool:
-        """Whether it is mostly about bundles that never came here: nobody says when those expire, so begin anew."""
-        alive = sum(mark in self.router.seen for mark in journal.marks)
-        return len(journal.marks) > 2 * alive + _MOST_STRANGE
 
     def down(self, peer: str, now_s: float, sent: Mapping[int, int], outcome: str, draft: Draft) -> None:
         """A contact is over, if there was one; what was under way came to nothing."""
@@ -264,6 +261,8 @@ class Contacts:
         if neighbour is None:
             return []
         neighbour.asked, neighbour.told = True, upto if epoch == self.epoch else 0
+        for transfer in neighbour.transfers.values():  # it does not count what was on its way when it said so
+            transfer.journal = 0
         return [Ready(peer)]
 
     def heard(self, peer: str, message: ListMessage, now_s: float, draft: Draft) -> None:
@@ -276,39 +275,48 @@ class Contacts:
         else:
             content = frozenset(entry.interest for entry in message.entries)
         seen: frozenset[int] | BloomFilter
+        is_delta = False
         if isinstance(message.seen, BloomSeen):
             seen = BloomFilter(message.seen.bits, message.seen.hashes, message.seen.salt)
         elif isinstance(message.seen, JournalSeen):
-            seen = self._read_journal(peer, message.seen, draft)
+            seen, is_delta = self._read_journal(peer, message.seen, draft)
             if len(message.seen.marks) == lists.MAX_MARKS:
                 return
         else:
             seen = message.seen.marks
         made_s = min(message.made_s, now_s + self.settings.skew_s)
-        is_delta = isinstance(message.seen, JournalSeen)
         for entry in self.router.receive_control(peer, ControlMessage(made_s, 0, seen, content, is_delta), now_s):
             draft.row("entry", *_told(entry))
         draft.words.append(Ready(peer))
 
-    def _read_journal(self, peer: str, seen: JournalSeen, draft: Draft) -> frozenset[int]:
-        """The marks of a neighbour's journal: with its first list all, then those that have just come."""
+    def _read_journal(self, peer: str, seen: JournalSeen, draft: Draft) -> tuple[frozenset[int], bool]:
+        """The marks of a neighbour's journal, with its first list all; whether they are only what has just come."""
         journal = self.journals.get(peer)
         if journal is None or journal.epoch != seen.epoch:
             journal = self.journals[peer] = Journal(seen.epoch)
+        anew = seen.first == 1
         if seen.first > journal.upto + 1:  # something is missing: begin again
             journal.upto = 0
             journal.marks = set(seen.marks)
             draft.words.append(SendKnown(peer, seen.epoch, 0))
         else:
-            if seen.first == 1:
+            if anew:
                 journal.marks.clear()
+                journal.asked = False
             if len(journal.marks) >= _MOST_MARKS:  # what is not remembered is refused as a duplicate
                 seen = seen._replace(marks=frozenset())
             journal.marks |= seen.marks
             journal.upto = max(journal.upto, seen.last)
         self._forget_journals(peer)
         goes_on, journal.goes_on = journal.goes_on, len(seen.marks) == lists.MAX_MARKS
-        return seen.marks if self.router.contacts[peer].lists and not goes_on else frozenset(journal.marks)
+        if anew or goes_on:
+            journal.whole = len(journal.marks)
+        elif _is_stale(journal) and not journal.asked:
+            journal.asked = True
+            draft.words.append(SendKnown(peer, seen.epoch, 0))
+        if goes_on:
+            return frozenset(journal.marks), False
+        return (seen.marks if self.router.contacts[peer].lists else frozenset(journal.marks)), not anew
 
     def _forget_journals(self, but: str) -> None:
         """Journals take memory, whoever has sent them: those of neighbours that were away longest go."""
@@ -375,6 +383,11 @@ class Contacts:
         """Those that have gone, the last one first."""
         gone = [(peer, *times) for peer, times in reversed(self._gone.items()) if peer not in self.neighbours]
         return [{"name": peer, "ago_s": now_s - until_s, "for_s": for_s} for peer, until_s, for_s in gone]
+
+
+def _is_stale(journal: Journal) -> bool:
+    """Whether it is time to ask for all of it: of bundles that never came here nobody says when they expire."""
+    return len(journal.marks) > 2 * journal.whole + _MOST_STRANGE
 
 
 def _nearest(entries: tuple[ListEntry, ...]) -> tuple[ListEntry, ...]:

@@ -193,11 +193,15 @@ class Emulation:
             self.links[one, other] = self.of_node[one][other] = Link(one, other, self.contacts)
             known += [word for word in words if isinstance(word, SendKnown)]
         self.contacts += 1
-        for word, sender in zip(known, (a, b), strict=True):  # costs nothing: simulations have no such thing
-            said = decode_words(encode_known(JournalKnown(word.epoch, word.upto)))
-            assert isinstance(said, JournalKnown)
-            peer = self.machines[number_of(word.peer)]
-            peer.perform(peer.node.journal_known(eid_of(sender), said.epoch, said.upto, now_s))
+        for word, sender in zip(known, (a, b), strict=True):
+            self._tell_known(eid_of(sender), word, now_s)
+
+    def _tell_known(self, sender: str, word: SendKnown, now_s: float) -> None:
+        """How far a journal is known; costs nothing: simulations have no such thing."""
+        said = decode_words(encode_known(JournalKnown(word.epoch, word.upto)))
+        assert isinstance(said, JournalKnown)
+        peer = self.machines[number_of(word.peer)]
+        peer.perform(peer.node.journal_known(sender, said.epoch, said.upto, now_s))
 
     def _contact_down(self, a: int, b: int, now_s: float) -> None:
         for one, other in ((a, b), (b, a)):
@@ -231,7 +235,9 @@ class Emulation:
             if isinstance(word, SendList):
                 message = decode_words(encode_list(word.message))
                 assert isinstance(message, ListMessage)
-                receiver.perform(receiver.node.list_received(sender.eid, message, now_s))
+                for said_now in receiver.perform(receiver.node.list_received(sender.eid, message, now_s)):
+                    if isinstance(said_now, SendKnown):
+                        self._tell_known(receiver.eid, said_now, now_s)
                 sender.perform(sender.node.acknowledged(receiver.eid, word.transfer, now_s))
                 continue
             assert isinstance(word, SendBundle)
