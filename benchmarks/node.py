@@ -32,8 +32,9 @@ from serai.node.settings import NodeSettings  # noqa: E402
 from serai.node.store import Store  # noqa: E402
 from serai.node.wire.lists import JournalKnown, decode_words, encode_known, encode_list  # noqa: E402
 from serai.node.words import Accept, Effects, Message, SendBundle, SendKnown, SendList  # noqa: E402
-from tests.node.crash import Application, free_port, wait  # noqa: E402
+from tests.node.crash import Application, wait  # noqa: E402
 from tests.node.test_daemon import DOORS, init, node  # noqa: E402
+from tests.node.wires import free_port  # noqa: E402
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 

@@ -17,7 +17,9 @@ from urllib.request import urlopen
 import pytest
 
 from serai.node.folder import init as make_folder
-from tests.node.crash import ROOT, Application, story, wait
+from tests.node.crash import Application, in_namespaces, story, wait
+from tests.node.wires import ROOT, has_namespaces
+from tests.programs import program
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src")}
 
@@ -149,13 +151,21 @@ def asked(port: int) -> Any:
 
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
-LINES = [(seed, 4, 5000, 30) for seed in range(1, 21)] if THOROUGH else [(1, 3, 150, 4)]
+LONG = pytest.mark.skipif(not THOROUGH, reason="make test-all")
+LINES = [(seed, 4, 5000, 30) for seed in range(1, 21)] if THOROUGH else [(1, 4, 150, 4)]
 
 
 @pytest.mark.parametrize(("seed", "nodes", "messages", "events"), LINES)
+@pytest.mark.parametrize("brokers", [False, pytest.param(True, marks=LONG)])
 def test_nothing_is_lost_or_twice_though_nodes_die_and_links_are_cut(
-    seed: int, nodes: int, messages: int, events: int
+    seed: int, nodes: int, messages: int, events: int, brokers: bool
 ) -> None:
-    told = story(seed, messages, nodes=nodes, events=events, timeout_s=300.0)
-    assert (told.lost, told.twice, told.deliveries) == (0, 0, (nodes - 1) * messages)
+    """In network namespaces where there may be some; else there are relays in the wires."""
+    if brokers:
+        program("mosquitto")
+    told = (in_namespaces if has_namespaces() else story)(
+        seed, messages, nodes=nodes, events=events, brokers=brokers, timeout_s=300.0
+    )
+    assert (told.lost, told.twice, told.deliveries) == (0, 0, (nodes - 1) * told.messages)
+    assert told.messages == messages or brokers
     assert told.kills + told.cuts == events

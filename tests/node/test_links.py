@@ -22,9 +22,9 @@ from serai.node.wire.beacon import Beacon
 from serai.node.wire.lists import encode_list
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, ListEntry, ListMessage
-from tests.node.crash import ROOT
 from tests.node.flood import message
 from tests.node.running import KEY, Relay, Running, running, until
+from tests.node.wires import ROOT
 
 NOW = datetime.now(UTC)
 

@@ -22,10 +22,10 @@ from serai.node.settings import NodeSettings
 from serai.node.store import Store
 from serai.node.wire import messages as wire
 from serai.node.wire.tcpcl import Offer, Refused, Session
-from tests.node.crash import ROOT
 from tests.node.flood import message
 from tests.node.power import TRACING, Disk, Event, read_trace
 from tests.node.test_daemon import DOORS, make_folder
+from tests.node.wires import ROOT
 from tests.programs import program
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.node.crash import ROOT, free_port
+from tests.node.wires import ROOT, free_port
 
 TEXT = (ROOT / "docs" / "node" / "tutorial.md").read_text()
 PORTS = {"hut": (4556, 1883, 8080), "boat": (4557, 1884, 8081), "office": (4558, 1885, 8082)}
