@@ -13,6 +13,7 @@ from cryptography import x509
 
 from serai.core.errors import BadInput
 from serai.node.bundle.message import Envelope, onward
+from serai.node.fair import Share
 from serai.node.keys import enrol, make_network
 from serai.node.link import network_id
 from serai.node.links import Address
@@ -359,16 +360,23 @@ def test_a_neighbour_that_does_not_read_does_not_stop_another() -> None:
     asyncio.run(story())
 
 
-async def flood_of_lists(port: int) -> None:
-    """A neighbour that says lists of 20,000 entries as fast as it may."""
+HONEST = 4000  # bundles, so that it lasts some time
+
+
+async def attack(port: int, kind: str) -> None:
+    """A neighbour that says lists of 20,000 entries, or hands over the largest bundles, as fast as it may."""
     envelope = Envelope("dtn://hostile/", "net", KEY)
-    entry = ListEntry("dtn://x/", 1, "t:" + 40 * "x", 1000, 60_000, 30_000, 2, 3)
-    said = encode_list(ListMessage(1, 2.0, (entry,) * 20_000, AllSeen(frozenset())))
-    long = envelope.control("dtn://b/", said, 1, 1)
-    await as_neighbour(port, "hostile", [long] * 1000, for_s=60.0)
+    if kind == "lists":
+        entry = ListEntry("dtn://x/", 1, "t:" + 40 * "x", 1000, 60_000, 30_000, 2, 3)
+        said = encode_list(ListMessage(1, 2.0, (entry,) * 20_000, AllSeen(frozenset())))
+        word = envelope.control("dtn://b/", said, 1, 1)
+    else:
+        word = onward(message(envelope, 1, bytes(4_190_000))[1], "dtn://hostile/", 0, 1)
+    await as_neighbour(port, "hostile", [word] * 100_000, for_s=60.0)
 
 
-def test_endless_lists_leave_others_their_time() -> None:
+@pytest.mark.parametrize("kind", ["lists", "bundles"])
+def test_a_hostile_neighbour_leaves_others_their_time(kind: str) -> None:
     """An honest neighbour keeps 80 % of its throughput; it would be left a fifth.
 
     The hostile one is a process of its own: counted is what the node and the honest neighbour take.
@@ -377,16 +385,16 @@ def test_endless_lists_leave_others_their_time() -> None:
     async def story(hostile: bool) -> float:
         a, b = Running("a"), Running("b")
         async with running(a, b) as (_, port):
-            flood = f"import asyncio, tests.node.test_links as t; asyncio.run(t.flood_of_lists({port}))"
+            flood = f"import asyncio, tests.node.test_links as t; asyncio.run(t.attack({port}, {kind!r}))"
             beside = subprocess.Popen([sys.executable, "-c", flood], cwd=ROOT) if hostile else None
             await until(lambda: not hostile or "dtn://hostile/" in b.peers)
             if hostile:
                 await asyncio.sleep(0.5)
-            for _ in range(2000):
+            for _ in range(HONEST):
                 a.publish(bytes(200))
             began_s = time.process_time()
             a.links.dial(Address("127.0.0.1", port))
-            await until(lambda: len(b.core.kept) == 2000, timeout_s=60.0)
+            await until(lambda: sum(header.source == "dtn://a/" for header, _ in b.core.kept.values()) == HONEST, 60.0)
             took_s = time.process_time() - began_s
             if beside is not None:
                 assert beside.poll() is None  # it did not give up
@@ -396,6 +404,17 @@ def test_endless_lists_leave_others_their_time() -> None:
 
     alone_s, beside_s = (min(asyncio.run(story(hostile)) for _ in range(2)) for hostile in (False, True))
     assert alone_s >= 0.8 * beside_s, (alone_s, beside_s)
+
+
+def test_who_sends_what_takes_long_makes_way_for_who_does_not() -> None:
+    large, small = Share(), Share()
+    assert large.rest_s(0.05, 0.05, 0, 0, [large, small], 1.0) == 0.0  # half of a bundle
+    assert large.rest_s(0.05, 0.05, 1, 0, [large, small], 1.0) == 0.0  # and the rest: nobody else is there
+    assert small.rest_s(0.05, 0.05, 64, 0, [large, small], 1.1) == 0.0  # less than a millisecond each
+    assert large.rest_s(0.05, 0.05, 2, 0, [large, small], 1.2) == pytest.approx(0.95)
+    assert large.rest_s(0.05, 0.05, 3, 0, [large, small], 3.0) == 0.0  # the other one has gone on
+    assert large.rest_s(0.05, 0.05, 3, 1, [large], 3.1) == pytest.approx(0.45)  # a list brings nothing, so always
+    assert large.rest_s(0.001, 0.5, 3, 2, [large], 3.2) == 0.0
 
 
 def test_an_answer_of_an_older_session_is_not_taken_for_one_of_the_new() -> None:

@@ -200,5 +200,5 @@ def apart(module: str, *words: str) -> str:
     """What a module prints that runs in namespaces of its own; everything that it has begun ends with it."""
     command = [*APART, sys.executable, "-m", module, *words]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-5000:]
+    assert ended.returncode == 0, ended.stderr[-12000:]
     return ended.stdout

@@ -169,7 +169,8 @@ class Daemon:
         settings = LinkSettings(config.links.dial_timeout, config.links.user_timeout, config.links.sessions)
         return Links(
             me, self.node, self.writer.data, self.writer.perform, self.clock.instant, trust=self.clock.trust,
-            contexts=contexts, revoked=config.network.revoked, settings=settings, heard_time=self.clock.heard,
+            disk_s=self.writer.disk_s, contexts=contexts, revoked=config.network.revoked, settings=settings,
+            heard_time=self.clock.heard,
         )  # fmt: skip
 
     async def _start_beacons(self, port: int) -> None:

@@ -115,7 +115,7 @@ class Link:
         self.wants_tls = False
         self.introduced = False  # the core knows of it
         self.since_s = self.progress_s = at.mono_s
-        self.lists = 0  # heard so far
+        self.lists = self.bundles = self.bundle_bytes = 0  # heard so far
         hello = Hello(me.network, me.epoch, at.node_ms, trust, me.carries)
         offer = Offer(me.envelope.node, me.tls, me.keepalive_s, hello.encode())
         self.session = Session(offer, active=active, now_s=at.mono_s)
@@ -199,8 +199,11 @@ class Link:
 
     # -- time and end
 
-    def tick(self, at: Instant) -> list[Effects]:
-        """What time brings: keepalives, and the end of a session that does not come on."""
+    def tick(self, at: Instant, resting: bool = False) -> list[Effects]:
+        """What time brings: keepalives, and the end of a session that does not come on; who may not speak is not
+        silent."""
+        if resting:
+            self.session.heard_s = at.mono_s
         self._note(self.session.tick(at.mono_s))
         waited_s = at.mono_s - self.since_s
         if self.peer is None and waited_s >= OPEN_WITHIN_S:
@@ -288,6 +291,8 @@ class Link:
 
     def _received(self, number: int, data: bytes, at: Instant) -> list[Effects]:
         assert self.peer is not None
+        self.bundles += 1
+        self.bundle_bytes += len(data)
         try:
             arrived = self.me.envelope.open(data)
         except BadCheck:

@@ -17,6 +17,7 @@ from serai.core.errors import BadInput
 from serai.node.bundle.eid import node_eid
 from serai.node.core import Node
 from serai.node.doors import cannot_listen
+from serai.node.fair import Share
 from serai.node.link import Instant, Link, Neighbours, Self
 from serai.node.wire.beacon import Beacon
 from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word, joined
@@ -28,7 +29,6 @@ BUFFER_BYTES: Final = 64 << 10
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PUNISHMENT_S = 0.5, 60.0, 600.0
 _TICK_S: Final = 0.5
-_QUICK_S, _FAIR = 0.01, 9.0  # a list that takes longer costs its sender nine times as long in silence
 _LINGER_S: Final = 1.0
 _WORDS: Final = frozenset((Accept, Refuse, SendBundle, SendList, SendKnown, Ready))
 
@@ -73,6 +73,7 @@ class Connection(asyncio.Protocol):
         self.links = links
         self.link = links.new_link(active)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.share, self.resting = Share(), False
         self.writable, self.pulling, self.said_why, self.flushing = True, False, False, False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -89,22 +90,27 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
-        began_s, lists = time.monotonic(), self.link.lists
-        self._react(lambda: self.link.receive(data, self.links.instant()))
-        took_s = time.monotonic() - began_s
-        if self.link.lists > lists and took_s > _QUICK_S:
-            self._rest(_FAIR * took_s)
+        link, before, at_s, began_s = self.link, self.link.bundle_bytes, time.monotonic(), time.thread_time()
+        self._react(lambda: link.receive(data, self.links.instant()))
+        disk_s, now_s = self.links.disk_s(link.bundle_bytes - before), time.monotonic()
+        spent_s, took_s = time.thread_time() - began_s + disk_s, now_s - at_s + disk_s
+        others = (one.share for one in self.links.connections)
+        rest_s = self.share.rest_s(spent_s, took_s, link.bundles, link.lists, others, now_s)
+        if rest_s:
+            self._rest(rest_s)
         if self.link.wants_tls and self.link.closed is None:
             self.transport.pause_reading()  # what comes next is for TLS
             self.link.tls_begins()
             self.links.keep(self._encrypt())
 
     def _rest(self, for_s: float) -> None:
-        """Read on a little later: long lists, one after another, must not take the time of other neighbours."""
+        """Read on a little later: it is the others' turn."""
+        self.resting = True
         self.transport.pause_reading()
         asyncio.get_running_loop().call_later(for_s, self._read_on)
 
     def _read_on(self) -> None:
+        self.resting = False
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
@@ -227,6 +233,7 @@ class Links:
         instant: Callable[[], Instant],
         *,
         trust: Callable[[], int] = lambda: 2,
+        disk_s: Callable[[int], float] = lambda size: 0.0,  # how long so many bytes take on their way to the disk
         contexts: Sequence[ssl.SSLContext] = (),  # for the side that is dialled, and the side that dials
         revoked: Sequence[str] = (),
         settings: LinkSettings | None = None,
@@ -235,7 +242,7 @@ class Links:
         self.me, self.node, self.data, self.perform, self.instant = me, node, data, perform, instant
         self.trust, self.contexts, self.settings = trust, contexts, settings or LinkSettings()
         self.revoked = {int(serial, 16) for serial in revoked}  # some write zeros in front, some do not
-        self.heard_time = heard_time
+        self.heard_time, self.disk_s = heard_time, disk_s
         self.neighbours = Neighbours(me.envelope.node)
         self.connections: set[Connection] = set()
         self.of_link: dict[Link, Connection] = {}
@@ -405,7 +412,7 @@ class Links:
             await asyncio.sleep(_TICK_S)
             for connection in list(self.connections):
                 if hasattr(connection, "transport"):
-                    connection.link.tick(self.instant())
+                    connection.link.tick(self.instant(), connection.resting)
                     connection.flush()
 
     async def stop(self) -> None:

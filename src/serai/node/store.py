@@ -15,6 +15,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -31,6 +32,8 @@ Durability = Literal["power", "crash"]
 _APPLICATION = 0x73657261  # "sera", in the header of the file
 _PRUNE_EVERY = 10_000
 _RETRY_S = 1.0
+_BYTE_S = 1e-8  # that a byte takes on its way to the disk, as long as that was not seen
+_TELLING = 64 << 10  # bytes in a commit that tell of it
 
 
 class Store:
@@ -156,6 +159,7 @@ class Writer:
     ) -> None:
         self.store, self._post, self._say, self._failed = store, post, say, failed
         self.problem = ""
+        self._byte_s = _BYTE_S
         self._unsaid = 0
         self._pending: dict[int, bytes] = {}
         self._waiting: deque[Effects] = deque()
@@ -187,6 +191,10 @@ class Writer:
         """The bytes of a bundle, also of one that waits for its commit."""
         return self._pending.get(id) or self.store.data(id)
 
+    def disk_s(self, size_bytes: int) -> float:
+        """How long so many bytes take on their way to the disk, as was seen lately."""
+        return self._byte_s * size_bytes
+
     def stop(self) -> None:
         """Commit what waits, and end. Words are still posted."""
         with self._changed:
@@ -211,6 +219,7 @@ class Writer:
     def _commit(self, batch: tuple[Effects, ...]) -> bool:
         """Commit, however long the disk stays full; False if that will never be."""
         while True:
+            began_s = time.monotonic()
             try:
                 self.store.commit(batch)
             except sqlite3.OperationalError as error:
@@ -223,6 +232,9 @@ class Writer:
                 return self._give_up(error)
             else:
                 self.problem = ""
+                size = sum(len(row[1][1]) for effects in batch for row in effects.rows if row[0] == "data")  # type: ignore[arg-type]
+                if size >= _TELLING:
+                    self._byte_s += ((time.monotonic() - began_s) / size - self._byte_s) / 4
                 return True
 
     def _give_up(self, error: sqlite3.Error) -> bool:
