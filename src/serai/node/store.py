@@ -232,10 +232,15 @@ class Writer:
                 return self._give_up(error)
             else:
                 self.problem = ""
-                size = sum(len(row[1][1]) for effects in batch for row in effects.rows if row[0] == "data")  # type: ignore[arg-type]
-                if size >= _TELLING:
-                    self._byte_s += ((time.monotonic() - began_s) / size - self._byte_s) / 4
+                self._note_pace(batch, time.monotonic() - began_s)
                 return True
+
+    def _note_pace(self, batch: tuple[Effects, ...], took_s: float) -> None:
+        """How long bytes take, from a commit of many."""
+        data = (values[1] for effects in batch for name, values in effects.rows if name == "data")
+        size_bytes = sum(len(one) for one in data if isinstance(one, bytes))
+        if size_bytes >= _TELLING:
+            self._byte_s += (took_s / size_bytes - self._byte_s) / 4
 
     def _give_up(self, error: sqlite3.Error) -> bool:
         self.problem = f"{self.store.path}: {error}"
