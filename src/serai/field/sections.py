@@ -278,7 +278,8 @@ class FieldScenario(Scenario):
         """Constraints between sections that are violated."""
         yield from self._time_violations()
         yield from self._group_violations()
-        for place, error in misread(self.subscriptions.where, self.events.attributes):
+        wishes = self.subscriptions.where if self._asks_as_all() or self.subscriptions.model_fields_set else ()
+        for place, error in misread(wishes, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Violation(keys, error.message, error.position, error.width)
         if self.radio.range_m is not None and getattr(self.protocol, "reach", "touching") != "touching":
@@ -289,6 +290,10 @@ class FieldScenario(Scenario):
                 inside = f"0 to {self.field.width_m:g} m across, 0 to {self.field.height_m:g} m up"
                 problem = f"[{x_m:g}, {y_m:g}] is outside the field, which reaches from {inside}"
                 yield Violation(("sensors.relays", "field.width"), problem)
+
+    def _asks_as_all(self) -> bool:
+        """Whether some group asks for what [subscriptions] says."""
+        return any(group.where is None and not group.only_carries for group in self.groups)
 
     def _group_violations(self) -> Iterator[Violation]:
         several = isinstance(self.subscribers, tuple)
@@ -323,6 +328,8 @@ class FieldScenario(Scenario):
         data = super().as_written()
         if self.sensors.placement == "file":
             del data["sensors"]["count"]
+        if not self._asks_as_all() and not self.subscriptions.model_fields_set:
+            del data["subscriptions"]  # a default that may not fit the attributes
         written = data["subscribers"]
         several = [group.as_written(one) for group, one in zip(self.groups, _as_list(written), strict=True)]
         return data | {"subscribers": several if isinstance(written, list) else several[0]}

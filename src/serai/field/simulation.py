@@ -144,10 +144,12 @@ def draw_interests(
     shape = len(people.names), len(attributes)
     low, high, where = np.full(shape, np.inf), np.full(shape, -np.inf), [""] * len(people.names)
     for number, group in enumerate(scenario.groups):
+        if group.only_carries:
+            continue
         rng = stream(seed, INTERESTS, *(group.name or "").encode())
         texts = group.where or scenario.subscriptions.where
         templates = [parse_template(text, scenario.events.attributes) for text in texts]
-        members = np.flatnonzero((people.group == number) & (people.carries == 0))
+        members = np.flatnonzero(people.group == number)
         for nth, subscriber in enumerate(members.tolist()):
             template = templates[nth % len(templates)]
             subscription = template.fill([float(draw(attributes[name], 1, rng)[0]) for name in template.attributes])
