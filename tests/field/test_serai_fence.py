@@ -4,15 +4,17 @@ import pickle
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serai.world.grid import Grid
-from tests.field.naive.parts import Records
+from tests.field.naive.parts import Point, Records
 from tests.field.naive.serai import Serai
-from tests.field.naive.serai.legs import Leg, Reach
+from tests.field.naive.serai.legs import Leg, Reach, moves_on
 from tests.field.naive.serai.manual import Dials, Manual
 from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Prices, Reply, Subscription
 from tests.field.naive.serai.sensor import Assignment, Copy, Sensor
@@ -59,7 +61,7 @@ def books(network: Serai) -> Records:
 
 
 PLAIN = {int, float, bool, str, type(None), tuple, list, dict, set, frozenset, deque}
-TOLD = {Announce, Errand, Event, Leg, Map, Prices, Reply, Subscription}
+TOLD = {Announce, Errand, Event, Leg, Point, Map, Prices, Reply, Subscription}
 BOOK = {Manual, Dials, Reach, Grid}
 OF_A_SENSOR = {Sensor, Copy, Assignment}
 OF_A_SUBSCRIBER = {Subscriber, Carried, Task}
@@ -105,20 +107,20 @@ def test_nobody_knows_where_the_next_leg_will_lead(case: Case, some: Dials, now:
     short = scenario.model_copy(update={"duration_s": now + 1})
     values = world.event_values.copy()
     values[world.event_time_s > now] = 2.25
-    tracks = tracks_from([led_astray(walk, now, world.grid) for walk in Serai(*case).walks])
-    other = world._replace(tracks=tracks, event_values=values)
+    walks = [led_astray(body.track, body.legs, now, world.grid) for body in Serai(*case).subscribers]
+    tracks = tracks_from([track for track, _ in walks])
+    legs = [begin + leg for begin, (_, legs) in zip(tracks.start.tolist(), walks, strict=False) for leg in legs]
+    other = world._replace(tracks=tracks, legs=np.array(legs, np.int32), event_values=values)
     assert books(Serai(world, short, key, some)) == books(Serai(other, short, key, some))
 
 
-def led_astray(walk: list[Leg], now: int, grid: Grid) -> Walk:
-    """A walk's legs up to now; the next one leads to a corner of the field instead."""
-    points: list[tuple[float, float, float]] = []
-    for leg in walk:
-        if leg.sets_out_s > now:
-            corner = (0.0, 0.0) if leg.here != (0.0, 0.0) else (grid.width_m, 0.0)
-            return [*points, (leg.sets_out_s, *leg.here), (leg.sets_out_s + 7.0, *corner)]
-        points += [(leg.sets_out_s, *leg.here), (leg.arrives_s, *leg.there)]
-    return points
+def led_astray(track: list[Point], legs: list[int], now: int, grid: Grid) -> tuple[Walk, list[int]]:
+    """A track up to the first leg that begins after now, which leads to a corner of the field; and its legs."""
+    for i, (here, there) in enumerate(pairwise(track)):
+        if here.time_s > now and legs[i] == i and moves_on(here, there):
+            corner = (0.0, 0.0) if here[1:] != (0.0, 0.0) else (grid.width_m, 0.0)
+            return [*track[: i + 1], (here.time_s + 7.0, *corner)], [*legs[: i + 1], i + 1]
+    return track, legs
 
 
 class Scrambled(Serai):

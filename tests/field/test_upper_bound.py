@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serai.field.upper_bound import UpperBound, upper_bounds
-from serai.field.world import World, who_hears_whom
+from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid, place_uniform
 from serai.world.mobility import random_waypoint
 from tests.world import slow
@@ -37,6 +37,7 @@ def world_of(sensors: list[float], walks: list[list[tuple[float, float]]], event
         low=np.full((len(walks), 1), -np.inf),
         high=np.full((len(walks), 1), np.inf),
         where=("",) * len(walks),
+        people=People.alike(len(walks)),
         **who_hears_whom(GRID, (x, y), None, tracks, SLOTS),
     )
 
@@ -124,6 +125,7 @@ def test_a_crowd_on_the_move_for_long(seed: int) -> None:
         low=np.zeros((7, 2)),
         high=rng.uniform(0.3, 1.2, (7, 2)),
         where=("",) * 7,
+        people=People.alike(7),
         **who_hears_whom(grid, (x, y), None, tracks, slots),
     )
     expected = slow.arrivals(world, slots, silent=True)

@@ -10,7 +10,7 @@ import pytest
 from serai.field.engine.state import DROPS as FIELD_DROPS
 from serai.field.engine.state import TRANSFERS as FIELD_TRANSFERS
 from serai.field.log import OUTCOMES as FIELD_OUTCOMES
-from serai.field.tables import ROLES
+from serai.field.tables import GROUPED_FIELD_TABLES, ROLES
 from serai.kinds import KINDS
 from serai.lab import write_run
 from serai.log.folder import LOG_VERSION
@@ -23,7 +23,7 @@ from tests.log import hand_made
 
 PAGE = (Path(__file__).parents[2] / "docs" / "log.md").read_text(encoding="utf-8")
 CHAPTERS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-OWN = {kind.name: kind.run.form().own | dict(kind.run.form().full) for kind in KINDS.values()}
+OWN = {kind.name: kind.run.form().own | dict(kind.run.form().optional) for kind in KINDS.values()}
 TABLES = CORE_TABLES | FULL_LOG_TABLES | {name: schema for own in OWN.values() for name, schema in own.items()}
 PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}
 UNITS = ("_s", "_m", "_pj", "_bytes", "bytes")
@@ -100,7 +100,8 @@ def test_files() -> None:
         **dict.fromkeys(CORE_TABLES, "always"),
         **dict.fromkeys(FULL_LOG_TABLES, "with `--full-log`"),
         **{name: kind for kind, own in OWN.items() for name in own},
-        **{name: f"{kind}, `--full-log`" for kind, one in KINDS.items() for name in one.run.form().full},
+        **{name: f"{kind}, `--full-log`" for kind, one in KINDS.items() for name in one.run.form().optional},
+        **dict.fromkeys(GROUPED_FIELD_TABLES, "field, if there are groups"),
         MARKS: "`serai node log`",
     }
 

@@ -46,7 +46,7 @@ def test_every_run_has_the_core_and_comes_back(name: str, tmp_path: Path) -> Non
     for table, schema in CORE_TABLES.items():
         assert pq.ParquetFile(folder / f"{table}.parquet").schema_arrow.equals(schema), table
     full = FULL_LOG_TABLES if run.full_log else {}
-    own = run.form().own.keys() | (run.form().full.keys() if run.full_log and name == "opportunistic" else set())
+    own = run.form().own.keys() | (run.form().optional.keys() if run.full_log and name == "opportunistic" else set())
     assert run.tables.keys() == CORE_TABLES.keys() | own | full.keys()
     said = json.loads((folder / "run.json").read_text())
     assert (said["origin"], said["kind"]) == ("simulation", run.scenario.network)

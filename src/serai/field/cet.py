@@ -6,7 +6,7 @@ networks (in Chinese). Journal of Software 2010, 21(8), 1954-1967.
 Where to find what, in the paper's order:
 
     2.1    network model                                serai.field.communities
-    3.1    the community head                           elect, look_after_head
+    3.1    the community head                           collection.heads, look_after_head
     3.2.1  event collection (Figs 2, 3)                 as in CED: serai.field.collection
     3.2.2  return: (1) sizes, (2) what, when, to whom   fill_bags, return_events, return_event
            (3) notice to the head                       notify
@@ -26,10 +26,10 @@ from serai.core.jit import engine, shared, step
 from serai.core.units import Joules
 from serai.field import ced
 from serai.field.collection.deaths import bury, deaths_need_room
+from serai.field.collection.heads import elect
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
 from serai.field.engine.batteries import charge
-from serai.field.engine.control import flood
 from serai.field.engine.ledger import (
     accept,
     can_send,
@@ -46,7 +46,6 @@ from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import is_over, short_of_room
 from serai.field.engine.state import (
     DEAD,
-    ELECTION,
     FULL,
     NONE,
     NOTICE,
@@ -120,15 +119,14 @@ def advance(field: Field, rules: Rules, start: int) -> int:
     for slot in range(start, field.limits.slots):
         if short_of_room(field):
             return slot
-        if slot == 0:
-            elect_first_heads(field)
         if not field.tally[0].unburied:
+            if slot == 0:
+                elect_first_heads(field)
             run_slot(field, rules, slot)
         if deaths_need_room(field):
             return slot
         if field.tally[0].exhausted > 0:
             bury(field, rules.collection)
-            elect_first_heads(field)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -150,24 +148,9 @@ def run_slot(field: Field, rules: Rules, slot: int) -> None:
 
 @step
 def elect_first_heads(field: Field) -> None:
-    """Every community that has just formed elects a head."""
+    """At the start of a run every community elects a head."""
     for community in range(field.tally[0].communities):
-        if field.communities[community].head == NONE and field.communities[community].sensors > 0:
-            elect(field, community)
-
-
-@step
-def elect(field: Field, community: int) -> None:
-    """The sensor with most energy becomes head (ties: the lower number); everybody speaks twice."""
-    group = field.communities[community]
-    best, most = NONE, 0
-    for i in range(group.start, group.start + group.sensors):
-        left = field.sensors[field.members[i]].left_pj
-        if best == NONE or left > most:
-            best, most = field.members[i], left
-    group.head = best
-    flood(field, community, ELECTION)
-    flood(field, community, ELECTION)
+        elect(field, community)
 
 
 @step

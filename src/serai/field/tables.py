@@ -104,7 +104,7 @@ GROUPS = pa.schema(
 )
 
 FIELD_TABLES = {"sensors": SENSORS}
-OPTIONAL_TABLES = {"groups": GROUPS}
+GROUPED_FIELD_TABLES = {"groups": GROUPS}
 """Only of a run whose subscribers are in groups."""
 FULL_FIELD_TABLES = {"control": CONTROL, "control_energy": CONTROL_ENERGY, "sessions": SESSIONS, "heads": HEADS}
 
@@ -401,4 +401,4 @@ def _watched_from(tables: Mapping[str, pa.Table], kinds: tuple[str, ...]) -> Wat
     )
 
 
-FORM = TableForm(FIELD_TABLES, columns_of, parts_from, OPTIONAL_TABLES | FULL_FIELD_TABLES)
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from, GROUPED_FIELD_TABLES | FULL_FIELD_TABLES)

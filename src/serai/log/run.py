@@ -81,8 +81,8 @@ class TableForm(NamedTuple, Generic[R, S]):
     """The columns of each table, as `serai.log.tables.make_tables` takes them; `transfers` only in a full log."""
     parts_from: Callable[[S, Mapping[str, Any], Mapping[str, pa.Table]], dict[str, Any]]
     """What this kind of run has beyond every other, given its scenario, its `run.json` and its tables."""
-    full: Mapping[str, pa.Schema] = MappingProxyType({})
-    """The tables that only this kind has, and only in a full log; not every protocol writes them."""
+    optional: Mapping[str, pa.Schema] = MappingProxyType({})
+    """The tables that only this kind has, and not every run of it: most of them belong to a full log."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +129,7 @@ class SimulatedRun(Run):
         from serai.log.tables import make_tables
 
         form = self.form()
-        return make_tables(form.columns_of(self), form.own | dict(form.full), self.attributes)
+        return make_tables(form.columns_of(self), form.own | dict(form.optional), self.attributes)
 
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
@@ -158,7 +158,7 @@ class SimulatedRun(Run):
         check_keys(place, said, (*_SIMULATED, *(f"counts.{name}" for name in cls.COUNTED)))
         full = FULL_LOG_TABLES if said["tables"].keys() & FULL_LOG_TABLES.keys() else {}
         form = cls.form()
-        more = {name: schema for name, schema in form.full.items() if name in said["tables"]}
+        more = {name: schema for name, schema in form.optional.items() if name in said["tables"]}
         tables = read_tables(place, said["tables"], CORE_TABLES | form.own | full | more)
         parts = form.parts_from(scenario, said, tables)
         return cls(scenario, said["protocol"], said["seed"], versions=said["versions"], **parts)

@@ -6,6 +6,7 @@ parts, the first keeps the community's record; the links of a session are divide
 """
 
 from serai.core.jit import step
+from serai.field.collection.heads import elect
 from serai.field.collection.layers import renew_zone
 from serai.field.collection.sessions import line_up_senders, strand
 from serai.field.collection.settings import CollectionRules
@@ -107,11 +108,9 @@ def regroup(field: Field, rules: CollectionRules, whole: int) -> None:
     before = group.sensors
     living = divide(field, whole)
     divide_links(field, whole, before, living)
-    number_members(field, whole)
-    draw_map(field, whole)
+    found_community(field, rules, whole)
     for part in range(first_new, field.tally[0].communities):
-        number_members(field, part)
-        draw_map(field, part)
+        found_community(field, rules, part)
     for nth in range(group.meets):
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
             go_on(field, rules, nth, whole, first_new)
@@ -196,6 +195,15 @@ def divide_links(field: Field, whole: int, before: int, living: int) -> None:
             field.links[links + i].layer = NONE
             part = field.communities[here.community]
             field.sessions[part.sessions + nth].links = links + part.start - start
+
+
+@step
+def found_community(field: Field, rules: CollectionRules, community: int) -> None:
+    """A community of living sensors begins: it draws its map and, in CET, elects its head."""
+    number_members(field, community)
+    draw_map(field, community)
+    if rules.returns and field.communities[community].sensors > 0:
+        elect(field, community)
 
 
 @step

@@ -60,7 +60,8 @@ class CollectionRules(NamedTuple):
 
 
 def collection_rules(settings: CommunitySettings, returns: bool = False) -> CollectionRules:
-    """The settings as the kernels read them; `returns`: subscribers leave events behind, and some may only carry."""
+    """The settings as the kernels read them; `returns`: communities have heads, subscribers leave events behind and
+    may only carry."""
     return CollectionRules(
         alpha=settings.alpha,
         once=settings.resend == "once",

@@ -75,7 +75,7 @@ def legs_of(track: list[Point], legs: list[int] | None = None) -> Iterator[Leg]:
     if begins[0] != track[0].time_s:
         ends = moves[0] if moves else len(track) - 1
         yield standing_at(track, ends, begins[0])
-    for move, following, ends_s in zip(moves, [*moves[1:], len(track) - 1], begins[1:], strict=True):
+    for move, following, ends_s in zip(moves, [*moves, len(track) - 1][1:], begins[1:], strict=True):
         end = move + 1
         while end < len(track) - 1 and first[end] == move:
             end += 1
