@@ -5,10 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from serai.pipeline.numbers import Gap, Ids, Numbers, gaps, missing_count
+from serai.pipeline.numbers import Gap, Ids, Numbers, gaps, missing_count, rows_by_key
 from serai.spark.stores import Folder
 
 
@@ -67,3 +68,17 @@ def test_gaps_are_what_a_list_of_all_numbers_lacks() -> None:
 def test_a_bogus_number_is_one_gap() -> None:
     assert list(gaps(BitMap64([1, 2, 2**62]))) == [Gap(3, 2**62 - 1)]
     assert list(gaps(BitMap64())) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_shared_out_by_node_and_epoch(seed: int) -> None:
+    draw = random.Random(seed)
+    keys = [(draw.choice("abc"), draw.choice(["", "1", "2"])) for _ in range(draw.randint(1, 60))]
+    counted = [draw.random() < 0.8 for _ in keys]
+    node, epoch = (pa.chunked_array([pa.array(names).dictionary_encode()]) for names in zip(*keys, strict=True))
+    found = {key: rows.tolist() for key, rows in rows_by_key(node, epoch, np.array(counted))}
+    expected: dict[tuple[str, str], list[int]] = {}
+    for row, key in enumerate(keys):
+        if counted[row]:
+            expected.setdefault(key, []).append(row)
+    assert found == expected

@@ -30,13 +30,23 @@ from serai.pipeline.again import Rematching, write_pieces
 from serai.pipeline.asked import read_subscriptions
 from serai.pipeline.config import Pipeline
 from serai.pipeline.hands import Hands
-from serai.pipeline.numbers import Ids, Numbers
+from serai.pipeline.numbers import Ids, Numbers, rows_by_key
 from serai.pipeline.parts import parts_of, write_part
 from serai.pipeline.readers import How
 from serai.pipeline.recorded import RECORDED
 from serai.pipeline.summary import Summary, added_up
 from serai.pipeline.tables import SCHEMAS, Tables
-from serai.pipeline.work import Copy, Keeping, Reading, as_ipc, read_ipc, rejects_table, with_columns, work_of
+from serai.pipeline.work import (
+    Copy,
+    Keeping,
+    Reading,
+    as_ipc,
+    columns_of,
+    read_ipc,
+    rejects_table,
+    with_columns,
+    work_of,
+)
 
 _FILES: Final = 10_000  # of a batch
 _BYTES: Final = 1 << 30
@@ -162,6 +172,7 @@ class Batches:
             self.store,
             plan.batch,
             tuple(piece["name"] for piece in pieces),
+            tuple(sum(rows for _, rows in piece["rows"]) for piece in pieces),
             schema,
             matcher,
             plan.now,
@@ -229,7 +240,7 @@ class Batches:
         schema, differ = self.tables.known_columns(), []
         for task in sorted(answers):
             for piece in answers[task]["pieces"]:
-                more = read_ipc(self.store, f"{piece['name']}.arrow").schema
+                more = columns_of(piece)
                 if any(
                     column.name in schema.names and schema.field(column.name).type != column.type for column in more
                 ):
@@ -261,18 +272,11 @@ class Batches:
         if self._numbers is None:
             self._numbers = Numbers(self.store, plan.batch)
         fresh = np.zeros(len(ids), np.bool_)
-        counted = ids["seq"].is_valid().to_numpy() if ids["seq"].null_count else np.ones(len(ids), np.bool_)
-        seq = ids["seq"].fill_null(-1).to_numpy()
-        key = ids["key"].combine_chunks()
-        codes = np.where(counted, key.indices.fill_null(-1).to_numpy(), -1)
-        names = key.dictionary.to_pylist()
-        order = np.argsort(codes, kind="stable") if len(names) > 1 or not counted.all() else np.arange(len(codes))
-        begin = np.searchsorted(codes[order], np.arange(len(names) + 1))
-        for code, name in enumerate(names):
-            rows = order[begin[code] : begin[code + 1]]
-            node, _, epoch = name.partition("\0")
-            if len(rows):
-                fresh[rows] = self._numbers.fresh((node, epoch), seq[rows])
+        counted = np.zeros(len(ids), np.bool_)
+        if "seq" in ids.column_names:
+            seq, counted = ids["seq"].fill_null(-1).to_numpy(), ids["seq"].is_valid().to_numpy()
+            for key, rows in rows_by_key(ids["node"], ids["epoch"], counted):
+                fresh[rows] = self._numbers.fresh(key, seq[rows])
         if not counted.all():
             hashes = ids["hash"].to_numpy()[~counted].astype(np.int64)
             fresh[~counted] = self._ids_of("ids", plan).fresh(hashes)

@@ -80,6 +80,23 @@ class Numbers:
         self.runs.merge(batch + 1, _united)
 
 
+def rows_by_key(
+    node: pa.ChunkedArray, epoch: pa.ChunkedArray, counted: NDArray[np.bool_]
+) -> Iterator[tuple[Key, Whole]]:
+    """The nodes and epochs, which are codes of names, and which of the `counted` rows are theirs, ascending."""
+    nodes, epochs = node.combine_chunks(), epoch.combine_chunks()
+    width = len(epochs.dictionary)
+    codes = nodes.indices.fill_null(0).to_numpy() * np.int64(width) + epochs.indices.fill_null(0).to_numpy()
+    codes = np.where(counted, codes, -1)
+    order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else np.arange(len(codes))
+    codes = codes[order]
+    begin = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(codes) else order
+    names = nodes.dictionary.to_pylist(), epochs.dictionary.to_pylist()
+    for first, beyond in zip(begin.tolist(), [*begin[1:].tolist(), len(codes)], strict=True):
+        if codes[first] >= 0:
+            yield (names[0][codes[first] // width], names[1][codes[first] % width]), order[first:beyond]
+
+
 def _unite(came: dict[Key, BitMap64], data: bytes) -> None:
     table = pq.read_table(io.BytesIO(data))
     for node, epoch, numbers in zip(*(table[name].to_pylist() for name in table.column_names), strict=True):

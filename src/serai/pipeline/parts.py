@@ -65,13 +65,21 @@ def _day_of(number: int) -> str | None:
 
 def _written(store: Store, table: str, path: str, rows: pa.Table, day: str | None) -> Part:
     sink = pa.BufferOutputStream()
-    # A dictionary of ids and measurements, which hardly repeat, would only cost time.
+    # A dictionary of ids and measurements, which hardly repeat, would only cost time; numbers and times hardly differ
+    # from those before them.
     coded = [
         column.name
         for column in rows.schema
         if column.name in _REPEATING or (pa.types.is_string(column.type) and column.name != "event")
     ]
-    with pq.ParquetWriter(sink, rows.schema, use_dictionary=coded, compression="snappy", store_schema=False) as writer:
+    ascending = {
+        column.name: "DELTA_BINARY_PACKED"
+        for column in rows.schema
+        if column.name not in coded and (pa.types.is_int64(column.type) or pa.types.is_timestamp(column.type))
+    }
+    with pq.ParquetWriter(
+        sink, rows.schema, use_dictionary=coded, column_encoding=ascending, compression="snappy", store_schema=False
+    ) as writer:
         writer.write_table(rows, row_group_size=1 << 20)
     data = sink.getvalue()
     stats = _stats_of(pq.read_metadata(pa.BufferReader(data)))

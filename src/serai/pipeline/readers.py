@@ -57,7 +57,7 @@ def read_log(path: Path, form: str | None, known: pa.Schema, how: How) -> Iterat
     """The events of a log, some at a time; `known`: columns of the table so far, whose types these get."""
     if form == RUN_FOLDER or (form == "sqlite" and _is_store(path)):
         rows, others = (read_run_folder if form == RUN_FOLDER else read_store)(path)
-        missing = {name: pa.nulls(len(rows), kind) for name, kind in _COLUMNS.items() if name not in rows.column_names}
+        missing = {name: pa.nulls(len(rows), kind) for name, kind in COLUMNS.items() if name not in rows.column_names}
         for name, nothing in missing.items():
             rows = rows.append_column(name, nothing)
         rows, misfits = as_known(rows, known)
@@ -201,8 +201,9 @@ def _sqlite_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 # --- What identifies an event, and when it was
 
 
-_COLUMNS: Final = dict(zip(OWN, (pa.string(), pa.string(), pa.int64(), pa.string(), TIME, pa.string()), strict=True))
-_NO_EVENTS: Final = pa.table({name: pa.array([], kind) for name, kind in _COLUMNS.items()})
+COLUMNS: Final = dict(zip(OWN, (pa.string(), pa.string(), pa.int64(), pa.string(), TIME, pa.string()), strict=True))
+"""Columns of every event, and their types."""
+_NO_EVENTS: Final = pa.table({name: pa.array([], kind) for name, kind in COLUMNS.items()})
 _NOT_TAKEN: Final = ("arrived", "day", "batch")
 """Columns that the table of events has from us."""
 
@@ -231,7 +232,7 @@ def _with_ids(table: pa.Table, how: How) -> tuple[pa.Table, list[Rejected]]:
         own["time"] = moments_of(there[time])
     if "carrier" in there:
         own["carrier"] = there["carrier"].cast(pa.string())
-    columns = {name: own.get(name, pa.nulls(len(table), kind)) for name, kind in _COLUMNS.items()}
+    columns = {name: own.get(name, pa.nulls(len(table), kind)) for name, kind in COLUMNS.items()}
     columns |= {name: there[name] for name in there if name not in (*id, time, *OWN, *_NOT_TAKEN)}
     whole = pa.table(columns)
     if pc.all(named, min_count=0).as_py():
@@ -243,6 +244,7 @@ def _with_ids(table: pa.Table, how: How) -> tuple[pa.Table, list[Rejected]]:
 
 
 def event_ids(rows: pa.Table) -> pa.ChunkedArray:
-    """The ids of events as texts: their own, or node/epoch/number."""
-    counted = pc.binary_join_element_wise(rows["node"], rows["epoch"], rows["seq"].cast(pa.string()), "/")
+    """The ids of events as texts: their own, or node/epoch/number; names may be codes."""
+    node, epoch = (column.cast(pa.string()) for column in (rows["node"], rows["epoch"]))
+    counted = pc.binary_join_element_wise(node, epoch, rows["seq"].cast(pa.string()), "/")
     return counted if rows["event"].null_count == len(rows) else pc.coalesce(rows["event"], counted)

@@ -65,9 +65,7 @@ def summary_of(rows: pa.Table, arrived: datetime) -> pa.Table:
     delay_us = pc.subtract(arrived_us, time_us)
     events = pa.table(
         {
-            "node": rows["node"].fill_null(""),
-            "epoch": rows["epoch"].fill_null(""),
-            "carrier": rows["carrier"],
+            **{name: rows[name] for name in ("node", "epoch", "carrier")},
             "step": pa.array(steps_of(delay_us)),
             "delay": delay_us,
             "time": time_us,
@@ -76,13 +74,12 @@ def summary_of(rows: pa.Table, arrived: datetime) -> pa.Table:
             "arrived": pa.repeat(arrived_us, len(rows)),
         }
     )
-    named = events if len(rows) == 0 or rows["node"].null_count == 0 else events.filter(rows["node"].is_valid())
-    counted = named.filter(pc.and_(named["time"].is_valid(), named["seq"].is_valid()))
-    carried = events.filter(events["carrier"].is_valid())
+    named, carried = _with(events, "node"), _with(events, "carrier")
+    timed = _with(named, "time")
     found = [
         _counts("node", named, ["node"], "step", "delay"),
-        _counts("time", named.filter(named["time"].is_valid()), ["node"], None, "time"),
-        _counts("cell", counted, ["node", "epoch"], "cell", "seq"),
+        _counts("time", timed, ["node"], None, "time"),
+        _counts("cell", _with(timed, "seq"), ["node", "epoch"], "cell", "seq"),
         _counts("carrier", carried, ["carrier"], "step", "arrived"),
         _counts("carried", carried, ["carrier", "node"], None, None),
         _counts("arrival", events, [], None, "arrived"),
@@ -90,30 +87,58 @@ def summary_of(rows: pa.Table, arrived: datetime) -> pa.Table:
     return pa.concat_tables(found)
 
 
+def _with(events: pa.Table, column: str) -> pa.Table:
+    """The events that have a value there."""
+    return events.filter(events[column].is_valid()) if events[column].null_count else events
+
+
 def _counts(what: str, events: pa.Table, keys: list[str], at: str | None, value: str | None) -> pa.Table:
-    """How many events there are of each key, and between which values."""
+    """How many events there are of each key, and between which values.
+
+    Events of a node lie together in its logs, in the order of their times: first each run of the same key is counted,
+    then the runs.
+    """
     if not len(events):
         return SCHEMA.empty_table()
-    coded = {key: events[key].combine_chunks().dictionary_encode() for key in keys}
-    columns: dict[str, Any] = {key: code.indices for key, code in coded.items()}
-    columns["at"] = pa.repeat(0, len(events)) if at is None else events[at]
-    ends = [] if value is None else [("value", "min"), ("value", "max")]
-    if value is not None:
-        columns["value"] = events[value]
-    found = pa.table(columns).group_by([*keys, "at"], use_threads=False).aggregate([([], "count_all"), *ends])
+    coded = {key: _codes(events[key]) for key in keys}
+    columns = {key: code.indices.to_numpy() for key, code in coded.items()}
+    columns["at"] = np.zeros(len(events), np.int64) if at is None else events[at].to_numpy()
+    changes = np.zeros(len(events), np.bool_)
+    changes[0] = True
+    for column in columns.values():
+        changes[1:] |= column[1:] != column[:-1]
+    begin = np.flatnonzero(changes)
+    runs = {name: column[begin] for name, column in columns.items()}
+    runs["rows"] = np.diff(begin, append=len(events))
+    for name, least in (("low", True), ("high", False)):
+        runs[name] = _ends_of_runs(None if value is None else events[value], begin, least)
+    found = (
+        pa.table(runs)
+        .group_by([*keys, "at"], use_threads=False)
+        .aggregate([("rows", "sum"), ("low", "min"), ("high", "max")])
+    )
     names = [code.dictionary.take(found[key].combine_chunks()) for key, code in coded.items()]
-    none = pa.nulls(len(found), pa.int64())
+    of = pc.binary_join_element_wise(*names, _BETWEEN) if names else pa.repeat("", len(found))
     return pa.table(
-        [
-            pa.repeat(what, len(found)),
-            pc.binary_join_element_wise(*names, _BETWEEN) if names else pa.repeat("", len(found)),
-            found["at"],
-            found["count_all"],
-            none if value is None else found["value_min"],
-            none if value is None else found["value_max"],
-        ],
+        [pa.repeat(what, len(found)), of, found["at"], found["rows_sum"], found["low_min"], found["high_max"]],
         schema=SCHEMA,
     )
+
+
+def _codes(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column of names as codes; no name is an empty one."""
+    whole = column.combine_chunks()
+    return (whole.cast(pa.string()).fill_null("") if whole.null_count else whole).dictionary_encode()
+
+
+def _ends_of_runs(values: pa.ChunkedArray | None, begin: Whole, least: bool) -> pa.Array:
+    """The least or greatest value of each run; null where there is none."""
+    if values is None:
+        return pa.nulls(len(begin), pa.int64())
+    ends, which = np.iinfo(np.int64), np.minimum if least else np.maximum
+    none = ends.max if least else ends.min
+    found = which.reduceat(values.fill_null(int(none)).to_numpy(), begin)
+    return pa.array(found, mask=found == none)
 
 
 def steps_of(delay_us: pa.ChunkedArray) -> Whole:

@@ -1,13 +1,14 @@
 """What workers do for a batch: read files into pieces of rows, and keep what is new of a piece. No Spark in here.
 
-work/N/00003-0.arrow    a piece: rows of the files of task 3
-work/N/00003-0.ids      the same rows' nodes, epochs and numbers, which tell what is new
+work/N/00003-0.ids      a piece of the rows of the files of task 3: nodes, epochs and numbers, which tell what is new
+work/N/00003-0.rest     the other columns of the same rows
 work/N/00003-0.new      which rows those are: a bit each
 work/N/00003.contacts   rows for another table
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,9 +24,9 @@ from serai.core.errors import BadInput
 from serai.matching.landing import LANDED
 from serai.matching.texts import Rejected
 from serai.matching.worker import BATCH_ROWS, Matcher, Tally, order_by_number
-from serai.pipeline.columns import TIME
+from serai.pipeline.columns import OWN, TIME
 from serai.pipeline.parts import Part, write_part, write_parts_by_day
-from serai.pipeline.readers import How, event_ids, read_log
+from serai.pipeline.readers import COLUMNS, How, event_ids, read_log
 from serai.pipeline.recorded import row_hashes
 from serai.pipeline.summary import added_up, steps_of, summary_of, summary_of_pairs
 from serai.spark.stores import Folder, Store
@@ -164,27 +165,54 @@ class _Pieces:
         for name, tables in self.others.items():
             table = pa.concat_tables(tables)
             table = table.append_column("hash", pa.array(row_hashes(table)))
-            self.store.write(f"{self.name}.{name}", as_ipc(table))
+            write_ipc(self.store, f"{self.name}.{name}", table)
 
     def _write_piece(self) -> None:
         name = f"{self.name}-{len(self.written)}"
         rows = pa.concat_tables([table for _, table in self.held], promote_options="default")
-        self.store.write(f"{name}.arrow", as_ipc(rows))
-        self.store.write(f"{name}.ids", as_ipc(_ids_of(rows)))
+        _write_rows(self.store, name, rows)
         counts = [[number, len(table)] for number, table in self.held]
-        self.written.append({"name": name, "rows": counts})
+        columns = b64encode(rows.schema.serialize()).decode()
+        self.written.append({"name": name, "rows": counts, "columns": columns})
         self.held, self.rows, self.bytes = [], 0, 0
 
 
-def _ids_of(rows: pa.Table) -> pa.Table:
-    """What tells whether rows are new: the node and epoch, and the number; or a hash of the id."""
-    key = pc.binary_join_element_wise(rows["node"], rows["epoch"], "\0").combine_chunks().dictionary_encode()
-    ids = {"key": key, "seq": rows["seq"]}
-    if rows["event"].null_count < len(rows):
+def columns_of(piece: dict[str, Any]) -> pa.Schema:
+    """The columns that a piece was written with."""
+    return pa.ipc.read_schema(pa.py_buffer(b64decode(piece["columns"])))
+
+
+_TELLING: Final = ("node", "epoch", "seq")
+
+
+def _write_rows(store: Store, name: str, rows: pa.Table) -> None:
+    """Write the rows of a piece, each column once: what tells whether they are new, and the rest.
+
+    Names, which repeat, are written as codes; columns of events that have nothing in them are left out.
+    """
+    columns = {column: rows[column].combine_chunks() for column in rows.column_names}
+    for column in OWN:
+        if columns[column].null_count == len(rows):
+            del columns[column]
+        elif column in ("node", "epoch", "carrier"):
+            columns[column] = columns[column].dictionary_encode()
+    ids = {column: columns[column] for column in _TELLING if column in columns}
+    if "event" in columns:
         # Ids without numbers: that any two of 10^8 share a hash of 63 bits has a chance of 1 in 2,000.
         hashes = [None if event is None else hashed(event) for event in rows["event"].to_pylist()]
         ids["hash"] = pa.array(hashes, pa.int64())
-    return pa.table(ids)
+    write_ipc(store, f"{name}.ids", pa.table(ids))
+    write_ipc(store, f"{name}.rest", pa.table({each: columns[each] for each in columns if each not in _TELLING}))
+
+
+def _read_rows(store: Store, name: str, new: NDArray[np.bool_] | None = None) -> pa.Table:
+    """The rows of a piece, or those that are new, in the order of the columns of events."""
+    ids, rest = (read_ipc(store, f"{name}.{part}") for part in ("ids", "rest"))
+    there = {column: table[column] for table in (ids, rest) for column in table.column_names if column != "hash"}
+    rows = max(len(ids), len(rest))
+    own = {column: there.get(column, pa.nulls(rows, kind)) for column, kind in COLUMNS.items()}
+    whole = pa.table(own | there)
+    return whole if new is None or new.all() else whole.filter(pa.array(new))
 
 
 def hashed(text: str) -> int:
@@ -202,6 +230,7 @@ class Keeping:
     store: Store
     batch: int
     pieces: tuple[str, ...]
+    rows: tuple[int, ...]  # of each
     schema: pa.Schema  # all columns of the batch
     matcher: Matcher | None
     arrived_s: float
@@ -211,10 +240,8 @@ class Keeping:
         """The parts that were written, by table."""
         name = self.pieces[number]
         task = name.rpartition("/")[2]
-        rows = read_ipc(self.store, f"{name}.arrow")
         bits = np.frombuffer(self.store.read(f"{name}.new"), np.uint8)
-        new = np.unpackbits(bits, count=len(rows)).view(np.bool_)
-        rows = rows if new.all() else rows.filter(pa.array(new))
+        rows = _read_rows(self.store, name, np.unpackbits(bits, count=self.rows[number]).view(np.bool_))
         rows = rows.set_column(rows.column_names.index("event"), "event", event_ids(rows))
         arrived = datetime.fromtimestamp(self.arrived_s, UTC)
         counts = [summary_of(rows, arrived)]
@@ -224,8 +251,7 @@ class Keeping:
             counts.append(summary_of_pairs(self.matcher.asked.ids, subscriptions, steps[events]))  # type: ignore[union-attr]
             table = pairs_table(self.matcher, rows["event"], events, subscriptions, self.batch)
             pairs.append(write_part(self.store, "pairs", self.batch, f"{task}-{len(pairs):04}", table))
-        added = added_up(counts)
-        self.store.write(f"{name}.counts", as_ipc(added))
+        write_ipc(self.store, f"{name}.counts", pa.concat_tables(counts) if len(counts) <= 2 else added_up(counts))
         return {
             "events": self._events(rows, arrived, task) if self.events and len(rows) else [],
             "pairs": pairs,
@@ -290,9 +316,22 @@ def pairs_table(
 def as_ipc(rows: pa.Table) -> pa.Buffer:
     """Rows as Arrow keeps them, which costs next to nothing."""
     sink = pa.BufferOutputStream()
+    _as_ipc(rows, sink)
+    return sink.getvalue()
+
+
+def write_ipc(store: Store, name: str, rows: pa.Table) -> None:
+    """Write rows so; into a folder without a copy of them in memory."""
+    if not isinstance(store, Folder):
+        store.write(name, as_ipc(rows))
+        return
+    with store.writing(name) as path, pa.OSFile(str(path), "wb") as sink:
+        _as_ipc(rows, sink)
+
+
+def _as_ipc(rows: pa.Table, sink: pa.NativeFile) -> None:
     with pa.ipc.new_file(sink, rows.schema) as writer:
         writer.write_table(rows)
-    return sink.getvalue()
 
 
 def read_ipc(store: Store, name: str) -> pa.Table:

@@ -98,11 +98,17 @@ class Folder:
 
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
         """Write a file, whole or not at all; one of that name is replaced."""
+        with self.writing(name) as aside:
+            aside.write_bytes(data)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        """A context in which a file is written aside, that then gets its name: whole or not at all."""
         place = self.path / name
         aside = self.path / f"{_PART}{os.getpid()}-{threading.get_ident()}"
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
-            aside.write_bytes(data)
+            yield aside
             aside.replace(place)
         except OSError:
             with suppress(OSError):
