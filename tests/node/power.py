@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 CALLS = "openat,pwrite64,ftruncate,fdatasync,fsync,unlink,rename,sendto"
 TRACING = ["-f", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}"]
 _SECTOR = 512
-_BEGUN = re.compile(r"(?P<pid>\d+) +(?P<call>\w+)\((?P<given>.*?)(?:\) += (?P<result>-?\d+).*| <unfinished \.\.\.>)$")
+_RETURNED = r"\) += (?P<result>-?\d+).*"
+_INTERRUPTED = r" <unfinished \.\.\.>(?:\) += \?.*)?|\) += \?.*"  # by another thread's turn, or by the process's end
+_BEGUN = re.compile(rf"(?P<pid>\d+) +(?P<call>\w+)\((?P<given>.*?)(?:{_RETURNED}|{_INTERRUPTED})$")
 _RESUMED = re.compile(r"(?P<pid>\d+) +<\.\.\. (?P<call>\w+) resumed>.*\) += (?P<result>-?\d+)")
 _TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 _FILE = re.compile(r"(-?\d+)<((?:\\x[0-9a-f]{2})*)[^>]*>")
