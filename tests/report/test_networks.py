@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import serai
+from serai.log.svg import AMOUNTS
 from serai.report import write_run_report
 from serai.report.maps import typical_life
 from serai.report.networks import event_way, load_map, most_load, query_way, spread, store_levels, store_map
@@ -44,7 +45,9 @@ def test_stores_are_as_full_as_the_tables_tell() -> None:
         assert levels[:, place].tolist() == told.levels(3600 * (place + 1) / 60)
     picture = store_map(run)
     assert picture is not None
-    assert len(elements(picture.svg, "rect")) == 60 * min(50, run.world.nodes)
+    assert len(elements(picture.svg, "rect")) == AMOUNTS + 60 * min(50, run.world.nodes)
+    scale = [rect.get("fill") for rect in elements(picture.svg, "rect")[:AMOUNTS]]
+    assert scale == [f"var(--s-a{step})" for step in range(AMOUNTS)], "what is full is dark on paper, bright at night"
     assert store_map(serai.simulate(run.scenario, seed=3)) is None
 
 

@@ -173,6 +173,13 @@ def test_losses_are_those_of_the_metrics() -> None:
     assert loss_map(replace(run, full=None), 10, "p1") is None
 
 
+def test_where_nothing_is_lost_no_sensor_fares_worst() -> None:
+    picture = loss_map(run_of("ced", **{"duration": "5 min", "events.quiet": "1 min"}), 0, "p1")
+    assert picture is not None
+    assert re.fullmatch(r"CED: 0 of [\d,]+ pairs lost\.", picture.caption)
+    assert not [circle for circle in parsed(picture.svg).iter(f"{SVG}circle") if circle.get("fill") == "none"]
+
+
 def test_a_life_is_that_of_the_tables() -> None:
     run = run_of("ced")
     life = typical_life(run)

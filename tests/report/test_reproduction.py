@@ -26,6 +26,7 @@ from serai.report.page import render
 from serai.report.paper import finder, paper_plan
 from serai.report.reproduction import (
     Reproduction,
+    _counted,
     ablation_table,
     as_dict,
     caveats,
@@ -213,6 +214,7 @@ def test_the_opening_counts_hits_and_claims():
     assert sentence.startswith(
         "Of 12 published numbers 11 are hit within 10 %, 1 missed (DG's lifetime). Of 48 stated claims "
     )
+    assert (_counted(FAILS, 1), _counted(FAILS, 2), _counted(HOLDS, 1)) == ("1 does not", "2 do not", "1 holds")
 
 
 def test_text_fits_a_terminal():

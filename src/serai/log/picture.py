@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from serai.core.interested import count_interested
 from serai.log.layout import lay_out
-from serai.log.svg import AMOUNTS, Drawing, amount, ink, width_of
+from serai.log.svg import Drawing, amount, draw_amounts, ink
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,11 +139,7 @@ def _draw_nodes(drawing: Drawing, frame: _Frame, tables: Mapping[str, pa.Table],
 def _draw_legend(drawing: Drawing, height: float, on_a_map: bool) -> None:
     drawing.text(0, height + 14, "dots: publishers; triangles: subscribers")
     drawing.text(0, height + 29, "events from there that a subscriber got:")
-    drawing.text(0, height + 44, "0 %")
-    begin, wide = width_of("0 %") + 5, 14
-    for step in range(AMOUNTS):
-        drawing.add("rect", x=begin + wide * step, y=height + 35, width=wide, height=9, fill=ink(f"a{step}"))
-    drawing.text(begin + wide * AMOUNTS + 5, height + 44, "100 %")
+    draw_amounts(drawing, 0, height + 44, ("0 %", "100 %"))
     if not on_a_map:
         drawing.text(0, height + 59, "no places are known: those who met stand near each other")
 

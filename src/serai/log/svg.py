@@ -90,6 +90,15 @@ def amount(share: float) -> str:
     return ink(f"a{min(AMOUNTS - 1, int(max(share, 0.0) ** 0.5 * AMOUNTS))}")
 
 
+def draw_amounts(drawing: Drawing, left: float, base: float, ends: tuple[str, str], wide: float = 14) -> None:
+    """The colours of amounts in a row, from the least to the most, with what these are."""
+    begin = left + width_of(ends[0]) + 5
+    drawing.text(left, base, ends[0])
+    for step in range(AMOUNTS):
+        drawing.add("rect", x=begin + wide * step, y=base - 9, width=wide, height=9, fill=ink(f"a{step}"))
+    drawing.text(begin + wide * AMOUNTS + 5, base, ends[1])
+
+
 def on_paper(svg: str) -> str:
     """The picture on white paper, its colours written out: programs other than browsers know no variables."""
     plain = re.sub("<style>.*?</style>", f"<style>svg.serai{{{_FONT}}}{_WORDS}</style>", svg)

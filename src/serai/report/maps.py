@@ -186,9 +186,10 @@ def loss_map(run: FieldRun, most: int, colour: str) -> Picture | None:
     at = np.bincount(world.event_sensor[lost.event], minlength=len(world.sensor_x))
     worst = int(at.argmax())
     svg = _amounts(run, at / max(most, 1), worst, f"{at[worst]:,}", colour, [f"{n} lost" for n in at])
+    worse = f"; no sensor's events fare worse than those of {world.sensor_names[worst]} ({at[worst]:,})"
     caption = (
-        f"{protocol_label(run.protocol)}: {len(lost.event):,} of {run.metrics.wanted_pairs:,} pairs lost; no sensor's"
-        f" events fare worse than those of {world.sensor_names[worst]} ({at[worst]:,})."
+        f"{protocol_label(run.protocol)}: {len(lost.event):,} of {run.metrics.wanted_pairs:,} pairs lost"
+        f"{worse if at[worst] else ''}."
     )
     return Picture(f"lost-{run.protocol}", svg, caption)
 
@@ -225,13 +226,15 @@ def discs(
     ringed: int,
     said: str,
 ) -> None:
-    """Nodes as discs whose size and colour say how much; the one with most has a ring and its number."""
+    """Nodes as discs whose size and colour say how much; a ring and a number for the one with most."""
     small = min(1.0, (150 / max(len(places), 1)) ** 0.5)
     for node in np.argsort(share, kind="stable").tolist():
         x, y = places[node]
         drawing.circle(
             x, y, small * (1.6 + 6.5 * float(share[node]) ** 0.5), titles[node], fill=amount(float(share[node]))
         )
+    if share[ringed] <= 0:
+        return
     x, y = places[ringed]
     left = _emptier_side(places, x, y, width_of(said) + 15, drawing.width)
     _ring(drawing, (x, y), 11, said, left)

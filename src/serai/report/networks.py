@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.kinds import protocol_label
-from serai.log.svg import Drawing, amount, ink
+from serai.log.svg import AMOUNTS, Drawing, amount, draw_amounts, ink, width_of
 from serai.opportunistic.log import OpportunisticRun
 from serai.opportunistic.losses import stays_of
 from serai.overlay.log import OverlayRun
@@ -24,6 +24,7 @@ Numbers = NDArray[Any]
 _SIDE: Final = 360.0
 _TIMES: Final = 60
 _MOST_ROWS: Final = 50
+_SCALE: Final = 7 * AMOUNTS + 24
 _MOST_LINKS: Final = 6_000
 _QUERY, _EVENT, _TOLD = "p4", "ink", "p0"
 
@@ -43,7 +44,8 @@ def store_map(run: OpportunisticRun) -> Picture | None:
     high, wide = min(12.0, 300 / max(len(shown), 1)), _SIDE / _TIMES
     drawing = Drawing(_SIDE, 16 + high * len(shown) + 18)
     drawing.text(0, 10, "fullest first")
-    drawing.text(_SIDE, 10, f"darkest: {'full' if room < 1 << 50 else 'the most'}, {in_bytes(top)}", text_anchor="end")
+    most = f"{'full' if room < 1 << 50 else 'the most'}, {in_bytes(top)}"
+    draw_amounts(drawing, _SIDE - _SCALE - width_of(most), 10, ("0", most), wide=7)
     for line, node in enumerate(shown.tolist()):
         for place in range(_TIMES):
             share = float(levels[node, place]) / top

@@ -126,13 +126,19 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
     claims = found.claims()
     if claims:
         verdicts = [found.judge(claim, CALIBRATED).verdict for claim in claims]
-        counts = ", ".join(f"{verdicts.count(kind)} {_counted(kind)}" for kind in (HOLDS, FAILS, OPEN))
+        counts = ", ".join(_counted(kind, verdicts.count(kind)) for kind in (HOLDS, FAILS, OPEN))
         sentence += f" Of {in_words(len(claims), 'stated claim')} {counts}."
     return (sentence,)
 
 
-def _counted(verdict: Verdict) -> str:
-    return {HOLDS: "hold", FAILS: "do not", OPEN: "cannot be told with so few seeds"}[verdict]
+def _counted(verdict: Verdict, count: int) -> str:
+    one = count == 1
+    said = {
+        HOLDS: "holds" if one else "hold",
+        FAILS: "does not" if one else "do not",
+        OPEN: "cannot be told with so few seeds",
+    }
+    return f"{count} {said[verdict]}"
 
 
 def _named(found: Reproduction, rows: Sequence[Published]) -> str:

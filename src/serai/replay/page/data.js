@@ -82,7 +82,7 @@ export const num = (v) => v.toLocaleString("en-US");
 export const span = (s) => {
   if (s < 90) return `${Math.round(s)} s`;
   if (s < 5400) return `${Math.round(s / 60)} min`;
-  return s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${(s / 86400).toFixed(1)} days`;
+  return s < 172800 ? `${+(s / 3600).toFixed(1)} h` : `${+(s / 86400).toFixed(1)} days`;
 };
 export const bytes = (v) => (v < 1e4 ? `${num(Math.round(v))} B` : v < 1e7 ? `${num(Math.round(v / 1e3))} kB` : `${(v / 1e6).toFixed(1)} MB`);
 export const brief = (where) => where.replace(/-?\d+\.\d{4,}(e-?\d+)?/g, (v) => `${+(+v).toPrecision(4)}`);
