@@ -20,12 +20,15 @@ from field import machine, peak_mib  # benchmarks/field.py, beside this file
 import serai
 from serai.overlay.engine import run as overlay
 from serai.overlay.engine.rendezvous import route_events
+from serai.overlay.engine.state import NONE
 from serai.overlay.engine.trees import plant
 from serai.overlay.simulation import build_network
+from serai.overlay.tinymq import MOST_BITS, STRICT
 
 SYSTEMS = ("tinymq", "pub2sub")
 TREES = range(1, 11)
 SIZES = ((1_500, 100, 10_000), (10_000, 1_000, 100_000), (100_000, 10_000, 1_000_000))
+LENGTHS = (12, 40, MOST_BITS)
 AIM_EVALUATION_S, AIM_DECISIONS, AIM_GIB = 10, 1e7, 4
 
 
@@ -130,6 +133,41 @@ def growth(sizes: tuple[tuple[int, int, int], ...]) -> None:
             )
 
 
+def zones(trees: int, by_subtree: bool, nodes: int) -> tuple[Any, Any]:
+    """Of keys without end: the share of all events that meets at each node, and the length of the node's key."""
+    side = math.sqrt(nodes / 1500)
+    changes = [
+        f"nodes.count={nodes}",
+        f"field.width={500 * side} m",
+        f"field.height={200 * side} m",
+        f"roots.count={trees}",
+        "subscriptions.count=1",
+        "events.count=1",
+    ]
+    scenario = serai.load_scenario("tinymq", changes)
+    network = build_network(scenario, 0)
+    layers = scenario.protocol.layers(trees)
+    grown = plant(network.graph, network.roots, layers, STRICT, MOST_BITS, by_subtree)[0].nodes
+    length, parent = grown["length"].astype(np.float64), grown["parent"]
+    # Values are even, so a key of n bits begins 2^-n of all rendezvous keys of its tree; children take theirs from it.
+    share = np.exp2(-length)
+    np.subtract.at(share, parent[parent != NONE], np.exp2(-length[parent != NONE]))
+    return share * np.bincount(grown["tree"])[grown["tree"]] / nodes, grown["length"]
+
+
+def spread(nodes: int) -> None:
+    """How many events meet at which nodes, and how many of them meet elsewhere if rendezvous keys are longer."""
+    print(f"\nwhere the events of {nodes:,} nodes meet, seed 0, if rendezvous keys had no end; exact, for even values")
+    print("  trees  zones     busiest, %  half meet at  longest key  meet at keys of more bits than", *LENGTHS)
+    for trees in (10, 1):
+        for by_subtree in (False, True):
+            share, length = zones(trees, by_subtree, nodes)
+            half = int(np.searchsorted(np.cumsum(np.sort(share)[::-1]), 0.5)) + 1
+            beyond = "  ".join(f"{100 * share[length > bits].sum():.2g} %" for bits in LENGTHS)
+            name = "subtree" if by_subtree else "arrival"
+            print(f"  {trees:5}  {name}{100 * share.max():12.2f}{half:14,}{length.max():13,}  {beyond}", flush=True)
+
+
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("--quick", action="store_true", help="sizes up to 10,000 nodes only")
@@ -142,6 +180,7 @@ def main() -> None:
     warm()
     evaluation()
     decisions()
+    spread(SIZES[1][0] if asked.quick else SIZES[-1][0])
     growth(SIZES[:2] if asked.quick else SIZES)
 
 
