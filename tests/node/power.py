@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-CALLS = "openat,pwrite64,ftruncate,fdatasync,fsync,unlink,rename,sendto"
+CALLS = "openat,pwrite64,ftruncate,fdatasync,fsync,unlink,rename,sendto,write,writev"
 TRACING = ["-f", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}"]
 _SECTOR = 512
 _RETURNED = r"\) += (?P<result>-?\d+).*"
@@ -61,6 +61,11 @@ def _matters(event: Event, store: str) -> bool:
     return event.call == "sync names" or (name.startswith(store) and not name.endswith(("-shm", ".lock")))
 
 
+def _is_socket(name: str) -> bool:
+    """asyncio says what it has to say by sendto, uvloop as to a file."""
+    return name.startswith(("TCP:", "TCPv6:", "socket:"))
+
+
 def _events(call: str, given: str) -> Iterator[Event]:
     texts = [bytes.fromhex(text.replace("\\x", "")) for text in _TEXT.findall(given)]
     files = [(number, bytes.fromhex(text.replace("\\x", "")).decode()) for number, text in _FILE.findall(given)]
@@ -71,8 +76,8 @@ def _events(call: str, given: str) -> Iterator[Event]:
         yield Event("unlink", texts[0].decode())
     elif call == "rename":
         yield Event("rename", texts[0].decode(), to=texts[1].decode())
-    elif call == "sendto":
-        yield Event("say", files[0][0] if files else "", texts[0])
+    elif call == "sendto" or (call in ("write", "writev") and files and _is_socket(files[0][1])):
+        yield Event("say", files[0][0] if files else "", b"".join(texts))
     elif call == "pwrite64" and files:
         yield Event("write", files[0][1], texts[0], int(rest.rsplit(", ", 1)[1]))
     elif call == "ftruncate" and files:

@@ -13,7 +13,7 @@ import pytest
 from serai.core.errors import BadInput, CannotRun
 from serai.node.schema import STATEMENTS, VERSION
 from serai.node.store import Store, Writer
-from serai.node.words import Effects, Row
+from serai.node.words import Effects, Row, joined
 
 EPOCH = b"12345678"
 
@@ -200,3 +200,42 @@ def test_what_waits_is_committed_together(served: tuple[Full, Writer, Loop, list
     loop.run_until(lambda: len(said) == 500)
     assert said == list(range(500))
     assert len(store.committed) < 250
+
+
+def test_patient_effects_are_said_at_once_and_go_to_the_disk_with_others(
+    served: tuple[Full, Writer, Loop, list[Any]],
+) -> None:
+    store, writer, loop, said = served
+    for number in range(20):
+        writer.perform(Effects(logged(number).rows, (number,), patient=True))
+    assert said == list(range(20))
+    writer.perform(logged(20))
+    loop.run_until(lambda: 20 in said)
+    assert [time_s for (time_s,) in store._all("SELECT time_s FROM log ORDER BY id")] == list(range(21))
+    assert len(store.committed) <= 3
+    writer.perform(Effects(logged(21).rows, ("alone",), patient=True))  # nothing else comes
+    assert said[-1] == "alone"
+    loop.run_until(lambda: store._all("SELECT max(time_s) FROM log") == [(21.0,)])
+
+
+def test_patient_effects_do_not_wait_for_a_full_disk(served: tuple[Full, Writer, Loop, list[Any]]) -> None:
+    store, writer, loop, said = served
+    store.full = True
+    writer.perform(logged(0))
+    writer.perform(Effects(logged(1).rows, ("at once",), patient=True))
+    writer.perform(logged(2))
+    assert said == ["at once"]
+    loop.run_until(lambda: "full" in writer.problem)
+    store.full = False
+    loop.run_until(lambda: len(said) == 3)
+    assert said == ["at once", 0, 2]
+    assert store._all("SELECT time_s FROM log ORDER BY id") == [(0.0,), (1.0,), (2.0,)]
+
+
+def test_only_patient_parts_make_a_patient_whole() -> None:
+    patient, other = Effects(patient=True), Effects(words=("told",))
+    assert joined((patient, patient)).patient
+    assert not joined((patient, other)).patient
+    assert not patient.then("told").patient
+    assert not patient.also(("log", ())).patient
+    assert not joined(()).patient

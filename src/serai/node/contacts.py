@@ -66,9 +66,9 @@ class Draft:
         if self._has_log:
             self.rows.append(("log", (time_s, kind, peer, mark, bytes, what, began_s, text)))
 
-    def effects(self, outcome: str = "") -> Effects:
+    def effects(self, outcome: str = "", patient: bool = False) -> Effects:
         """All of it."""
-        return Effects(tuple(self.rows), tuple(self.words), outcome)
+        return Effects(tuple(self.rows), tuple(self.words), outcome, patient)
 
 
 @dataclass(slots=True)

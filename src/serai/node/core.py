@@ -155,8 +155,8 @@ class Node:
                 retain=message.retain, has_payload=bool(message.payload), part=one.part,
             )  # fmt: skip
             data = self.encode(header, one)
-            header = header._replace(size_bytes=len(data) if size_bytes is None else size_bytes)
-            made.append((header, self._bundle_of(header, now_ms), data))
+            size = len(data) if size_bytes is None else size_bytes
+            made.append((header, self._bundle_of(header, now_ms, size), data))
         return made
 
     def subscribed(self, wanted: Subscription, now_s: float) -> Effects:
@@ -271,7 +271,7 @@ class Node:
         """A bundle has arrived whole, with good CRCs and signature; outcome as in the log: "relayed", "late" ..."""
         now_ms = _ms(now_s)
         begins_ms = _begins_ms(header, now_ms, self.settings.clock_ms)
-        held = self._bundle_of(header, begins_ms)
+        held = self._bundle_of(header, begins_ms, header.size_bytes)
         if not header.topic or begins_ms > now_ms + _ms(self.settings.skew_s):
             return Effects((), (Refuse(peer, transfer, "unacceptable"),), "unacceptable")
         if held.mark in self.holdings.late and not is_expired(now_s, held.expires_s):
@@ -307,13 +307,13 @@ class Node:
         """A neighbour has taken a transfer."""
         draft = self._draft()
         self.contacts.ended(peer, transfer, "relayed", now_s, draft)
-        return draft.effects()
+        return draft.effects(patient=True)
 
     def refused(self, peer: str, transfer: int, reason: Refusal, now_s: float) -> Effects:
         """A neighbour has refused a transfer."""
         draft = self._draft()
         self.contacts.ended(peer, transfer, "late" if reason == "unacceptable" else reason, now_s, draft)
-        return draft.effects()
+        return draft.effects(patient=True)
 
     # -- time
 
@@ -415,11 +415,11 @@ class Node:
             draft.log(now_s, schema.UNSUBSCRIBED, what=entry, text=one.interest)
             self.router.unsubscribe(entry, now_s)
 
-    def _bundle_of(self, header: Header, begins_ms: int) -> Held:
+    def _bundle_of(self, header: Header, begins_ms: int, size_bytes: int) -> Held:
         """A bundle that has just come, as the router sees it and the store will know it."""
         mark = self.settings.mark_of_bundle(header.source, header.created_ms, header.sequence, header.offset)
         return Held(
-            header.key, mark, header.source, header.topic, begins_ms / 1000, header.size_bytes,
+            header.key, mark, header.source, header.topic, begins_ms / 1000, size_bytes,
             seconds(header.lifetime_ms), 0, header.qos, header.retain, header.has_payload, header.hops,
         )  # fmt: skip
 

@@ -55,6 +55,8 @@ class Outboxes:
 
     def fitting(self, bundle: Bundle, matching: TopicMatching) -> Iterator[Subscription]:
         """The subscriptions that a bundle meets."""
+        if not self.asking:
+            return
         for interest in [interest for interest, asking in self.asking.items() if not asking]:
             del self.asking[interest]
         yield from self.asking.get(matching.plain(bundle), {}).values()

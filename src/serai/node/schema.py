@@ -92,16 +92,19 @@ STATEMENTS: Final = {
     "log.forget": "DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?",
 }
 
-ROWS_AT_ONCE: Final = 16
-"""So many rows go into a table by one statement of MANY, where there are so many."""
+TABLE_OF: Final = {name: name.partition(".")[0] for name in STATEMENTS}
 
 
-def _many(statement: str) -> str:
+def _many(statement: str, rows: int) -> str:
     into, values = statement.split(" VALUES")
-    return f"{into} VALUES{', '.join([values] * ROWS_AT_ONCE)}"
+    return f"{into} VALUES{', '.join([values] * rows)}"
 
 
-MANY: Final = {name: _many(STATEMENTS[name]) for name in ("bundle", "data", "log", "outbox", "inbound")}
+MANY: Final = {
+    name: tuple((rows, _many(STATEMENTS[name], rows)) for rows in (16, 4, 1))
+    for name in ("bundle", "data", "log", "outbox", "inbound")
+}
+"""What adds several rows to a table at once: how many, and the statement; large ones first."""
 
 # What a row of the log tells. Times are those of the node, in seconds since 2000.
 CONTACT, TRANSFER, LIST, BORN, DELIVERED, STORED, DROPPED, SUBSCRIBED, UNSUBSCRIBED, STARTED = range(10)

@@ -36,7 +36,7 @@ class NodeSettings:
     skew_s: float = 3600.0  # how wrong clocks may be
     clock_ms: int = 2000  # how far a bundle's time and its age may disagree before the age alone counts
     longest_s: float = math.inf  # no bundle lives longer
-    window_transfers: int = 64
+    window_transfers: int = 256
     window_bytes: int = 256 << 10
     entries_of_peer: int = 20_000
     entries: int = 100_000

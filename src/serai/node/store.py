@@ -5,7 +5,8 @@
     writer = Writer(store, post=loop.call_soon_threadsafe, say=say)
     writer.perform(node.published(...))         commits the rows in a thread of its own, then has the words said
 
-What was performed is said in the same order, and never before its rows are on disk.
+What was performed is said in the same order, and never before its rows are on disk; but effects that are patient
+(`serai.node.words`) are said at once, and their rows wait a moment for others that go to the disk anyway.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from serai.core.errors import BadInput, CannotRun
-from serai.node.schema import CHANGES, MANY, ROWS_AT_ONCE, STATEMENTS, TABLES, VERSION
+from serai.node.schema import CHANGES, MANY, STATEMENTS, TABLE_OF, TABLES, VERSION
 from serai.node.words import Effects, Row, Saved, Word
 
 Durability = Literal["power", "crash"]
@@ -33,6 +34,8 @@ _APPLICATION = 0x73657261  # "sera", in the header of the file
 _PRUNE_EVERY = 10_000
 _RETRY_S = 1.0
 _BYTE_S = 1e-8  # that a byte takes on its way to the disk, as long as that was not seen
+_PATIENCE_S = 0.05
+"""So long patient rows wait for others that go to the disk anyway."""
 _TELLING = 64 << 10  # bytes in a commit that tell of it
 
 
@@ -41,7 +44,7 @@ class Store:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: IO[bytes] | None, log_rows: int) -> None:
         self.path, self._connection, self._lock, self._log_rows = path, connection, lock, log_rows
-        self._logged = 0
+        self._written = 0  # rows since the log was cut
         self._writing = threading.Lock()
         self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         """Of its own: whoever reads does not wait for the disk while something is written."""
@@ -113,10 +116,10 @@ class Store:
             try:
                 for statement, values in _statements(rows):
                     self.execute(statement, values)
-                self._logged += sum(name == "log" for name, _ in rows)
-                if self._log_rows and self._logged > _PRUNE_EVERY:
+                self._written += len(rows)
+                if self._log_rows and self._written > _PRUNE_EVERY:
                     self.execute(STATEMENTS["log.forget"], (self._log_rows,))
-                    self._logged = 0
+                    self._written = 0
                 self.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -164,16 +167,20 @@ class Writer:
         self._pending: dict[int, bytes] = {}
         self._waiting: deque[Effects] = deque()
         self._changed = threading.Condition()
-        self._stopping = self._idle = False
+        self._stopping = self._idle = self._urgent = False
         self._thread = threading.Thread(target=self._run, name="serai-store", daemon=True)
         self._thread.start()
 
     def perform(self, effects: Effects) -> None:
-        """Commit the rows, then say the words; at once if there is nothing to commit before them."""
+        """Commit the rows, then say the words; at once if there is nothing to commit before them, or if those rows can
+        wait."""
         if not effects.rows and not effects.words:
             return
         if not effects.rows and not self._unsaid:
             self._say_all((effects,), count=False)
+            return
+        if effects.patient:
+            self._perform_later(effects)
             return
         self._unsaid += 1
         for name, values in effects.rows:
@@ -183,9 +190,17 @@ class Writer:
                 assert isinstance(data, bytes)
                 self._pending[id] = data
         self._waiting.append(effects)
+        self._urgent = True
         if self._idle:
             with self._changed:
                 self._changed.notify()
+
+    def _perform_later(self, effects: Effects) -> None:
+        self._waiting.append(Effects(effects.rows, patient=True))
+        if self._idle and len(self._waiting) == 1:
+            with self._changed:
+                self._changed.notify()  # from now on its time runs
+        self._say_all((Effects(words=effects.words),), count=False)
 
     def data(self, id: int) -> bytes:
         """The bytes of a bundle, also of one that waits for its commit."""
@@ -206,15 +221,18 @@ class Writer:
         while True:
             with self._changed:
                 self._idle = True  # first, then look: whoever adds something afterwards sees it, and wakes us
-                while not self._waiting and not self._stopping:
-                    self._changed.wait()
-                self._idle = False
+                while not self._urgent and not self._stopping:
+                    if not self._changed.wait(_PATIENCE_S if self._waiting else None):
+                        break
+                self._idle = self._urgent = False
             batch = tuple(self._waiting.popleft() for _ in range(len(self._waiting)))
-            if not batch:
+            if not batch and self._stopping:
                 return
             if not self._commit(batch):
                 return
-            self._post(lambda batch=batch: self._say_all(batch))  # type: ignore[misc]
+            unsaid = tuple(effects for effects in batch if not effects.patient)
+            if unsaid:
+                self._post(lambda unsaid=unsaid: self._say_all(unsaid))  # type: ignore[misc]
 
     def _commit(self, batch: tuple[Effects, ...]) -> bool:
         """Commit, however long the disk stays full; False if that will never be."""
@@ -262,15 +280,15 @@ def _statements(rows: Iterable[Row]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """What writes these rows: table by table, as none refers to another; in each in order, several at once."""
     tables: dict[str, list[Row]] = {}
     for row in rows:
-        tables.setdefault(row[0].partition(".")[0], []).append(row)
+        tables.setdefault(TABLE_OF[row[0]], []).append(row)
     for table in tables.values():
         for name, run in groupby(table, key=itemgetter(0)):
             values = [row[1] for row in run]
-            at_once = len(values) - len(values) % ROWS_AT_ONCE if name in MANY else 0
-            for start in range(0, at_once, ROWS_AT_ONCE):
-                yield MANY[name], tuple(chain.from_iterable(values[start : start + ROWS_AT_ONCE]))
-            for one in values[at_once:]:
-                yield STATEMENTS[name], one
+            start = 0
+            for count, statement in MANY.get(name, ((1, STATEMENTS[name]),)):
+                while len(values) - start >= count:
+                    yield statement, tuple(chain.from_iterable(values[start : start + count]))
+                    start += count
 
 
 def _create(path: Path, epoch: bytes) -> None:

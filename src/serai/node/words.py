@@ -269,6 +269,8 @@ class Effects:
     words: tuple[Word, ...] = ()
     outcome: str = field(default="", compare=False)
     """What became of what went in, known at once: see the method that gave it. It may not be told before the commit."""
+    patient: bool = field(default=False, compare=False)
+    """Nobody outside is told anything: the words need not wait for the rows, nor the rows be on disk soon."""
 
     def __add__(self, other: Effects) -> Effects:
         """Both, in one transaction."""
@@ -290,7 +292,8 @@ def joined(effects: Iterable[Effects]) -> Effects:
         return parts[0]
     rows = tuple(chain.from_iterable(part.rows for part in parts))
     words = tuple(chain.from_iterable(part.words for part in parts))
+    patient = bool(parts) and all(part.patient for part in parts)
     ready = [word for word in words if type(word) is Ready]
     if len(ready) > 1:  # each once is enough, when all else is said
         words = (*(word for word in words if type(word) is not Ready), *dict.fromkeys(ready))
-    return Effects(rows, words)
+    return Effects(rows, words, patient=patient)

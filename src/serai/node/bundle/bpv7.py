@@ -15,7 +15,7 @@ from fastcrc.crc16 import ibm_sdlc
 from fastcrc.crc32 import iscsi
 
 from serai.core.errors import PeerError
-from serai.node.bundle.cbor import ARRAY, Reader, encode, head, octets, uint
+from serai.node.bundle.cbor import ARRAY, BYTES, Reader, encode, head, octets, uint
 from serai.node.bundle.eid import NONE, eid_value, read_eid
 
 VERSION: Final = 7
@@ -40,7 +40,8 @@ _HEAD: Final = re.compile(
     rb"([\x85\x86](?:[\x00-\x17]|\x18.|\x19..|\x1a....){4})([\x40-\x57]|\x58.|\x59..|\x5a....)", re.DOTALL
 )
 """What a block begins with: its numbers, and how long its data are."""
-_BLANK: Final = octets(bytes(4))  # in place of a CRC
+_FOUR: Final = head(BYTES, 4)
+_BLANK: Final = _FOUR + bytes(4)  # in place of a CRC
 
 
 class Primary(NamedTuple):
@@ -135,6 +136,8 @@ def _numbers(type: int, number: int, flags: int, crc: int) -> bytes:
 
 def _with_crc(block: bytes, crc: int) -> bytes:
     """A block whose last item, if it has a CRC, is its CRC: that of the block with zeros in its place."""
+    if crc == CRC32C:
+        return b"".join((block, _FOUR, iscsi(block + _BLANK).to_bytes(4)))
     if crc == NO_CRC:
         return block
     size, check = _CRC[crc]

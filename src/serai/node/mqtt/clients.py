@@ -106,6 +106,8 @@ def digest_of(publish: Publish) -> bytes:
 
 def message_of(topic: str, payload: bytes, qos: int, retain: bool, properties: Properties) -> Message:
     """What a client publishes, in the words of the core."""
+    if not properties:
+        return Message(topic, payload, qos, retain)
     return Message(
         topic,
         payload,

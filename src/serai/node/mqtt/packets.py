@@ -163,30 +163,34 @@ class Reader:
     def feed(self, data: bytes) -> Iterator[Packet]:
         """The packets that are whole with these bytes; take them all before feeding more."""
         buffer = self._buffer
-        buffer += data
+        if buffer:
+            buffer += data
+        there = buffer or data  # nearly always whole packets come, and nothing has to be put together
         at = 0
         try:
-            while (head := self._head(at)) is not None:
+            while at < len(there) and (head := self._head(there, at)) is not None:
                 start, end = head
-                if end > len(buffer):
+                if end > len(there):
                     break
-                with memoryview(buffer) as view:  # a slice would be a copy more
-                    first, body, at = buffer[at], bytes(view[start:end]), end
+                with memoryview(there) as view:  # a slice would be a copy more
+                    first, body, at = there[at], bytes(view[start:end]), end
                 packet = decode(first, body, self.version)
-                if isinstance(packet, Connect):
+                if type(packet) is Connect:
                     self.version = packet.version
                 yield packet
         finally:
-            del buffer[:at]
+            if there is buffer:
+                del buffer[:at]
+            else:
+                buffer += data[at:]
 
-    def _head(self, at: int) -> tuple[int, int] | None:
+    def _head(self, there: bytes | bytearray, at: int) -> tuple[int, int] | None:
         """Where the body of the packet at this place begins and ends; None if that cannot be told yet."""
-        buffer = self._buffer
         length = 0
         for place in range(4):
-            if at + 1 + place >= len(buffer):
+            if at + 1 + place >= len(there):
                 return None
-            byte = buffer[at + 1 + place]
+            byte = there[at + 1 + place]
             length |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
                 start = at + 2 + place
@@ -345,10 +349,13 @@ _DECODERS: Final[dict[int, Callable[[Fields, int], Packet]]] = {
     15: _auth,
 }
 _ACK_HEAD: Final = {"puback": 0x40, "pubrec": 0x50, "pubrel": 0x62, "pubcomp": 0x70}
+_ACK_BEGINS: Final = {kind: bytes((first, 2)) for kind, first in _ACK_HEAD.items()}
 
 
 def encode(packet: Packet, version: int) -> bytes:
     """The packet as bytes of this version."""
+    if type(packet) is Ack and not packet.reason and not packet.properties:  # nearly all that a server says
+        return _ACK_BEGINS[packet.kind] + packet.packet.to_bytes(2)
     first, body = _encoded(packet, version)
     return bytes((first,)) + number(len(body)) + body
 

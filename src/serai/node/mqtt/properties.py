@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -78,6 +79,21 @@ _NOT_ZERO: Final = {  # and what a zero is answered with
 }
 
 
+_SHORT: Final = 256  # bytes of a text that is read once: topics come again and again
+
+
+def _text(data: bytes) -> str:
+    if b"\0" in data:
+        raise PeerError("a text with the character U+0000", MALFORMED)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise PeerError("a text that is not UTF-8", MALFORMED) from None
+
+
+_short_text = lru_cache(1024)(_text)
+
+
 class Fields:
     """Reads the fields of one packet's body, front to back; all that does not fit is a malformed packet."""
 
@@ -123,12 +139,7 @@ class Fields:
     def text(self) -> str:
         """The same, as UTF-8 without the character 0 (1.5.4)."""
         data = self.binary()
-        if b"\0" in data:
-            raise PeerError("a text with the character U+0000", MALFORMED)
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            raise PeerError("a text that is not UTF-8", MALFORMED) from None
+        return _short_text(data) if len(data) <= _SHORT else _text(data)
 
     def rest(self) -> bytes:
         """All that is left."""

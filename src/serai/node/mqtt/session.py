@@ -199,6 +199,8 @@ class Session:
     def _with_topic(self, publish: Publish) -> Publish:
         """With the topic in place of an alias (3.3.2.3.4), and checked for what no client may send."""
         said = publish.properties
+        if not said and publish.topic:
+            return publish
         if "subscription_identifier" in said:
             raise PeerError("a client's PUBLISH with a subscription identifier", PROTOCOL_ERROR)
         response = said.get("response_topic", "")
