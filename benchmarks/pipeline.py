@@ -13,7 +13,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -140,30 +139,73 @@ def beside_others(folder: Path, sizes: list[tuple[int, int, int]], spark: object
 
 
 def small_files(folder: Path, files: int) -> None:
-    """A backlog of files with ten events each."""
+    """A backlog of files with ten events each; and one file more for a pipeline that has had them all."""
     place = folder / "small"
     write_field(place, 10 * files, files, 100)
+    table("files of 10 events", "what", "CPU s", "s", "CPU ms a file")
     cpu, wall, _ = measured(lambda: with_serai(place, None)[0])
-    print(f"\n{files:,} files of 10 events: {cpu:.1f} CPU s, {wall:.1f} s; {1000 * cpu / files:.2f} CPU ms a file")
+    row(files, "all at once", cpu, wall, 1000 * cpu / files)
+    one_more(place)
+    cpu, wall, _ = measured(lambda: again(place))
+    row(files, "started again, one file more", cpu, wall, "")
     shutil.rmtree(place)
 
 
 def restart(folder: Path, events: int) -> None:
-    """How long it takes to know again what came, with so many events in the bitmaps, nine of ten of them."""
+    """A start with one new file, with so many events in the bitmaps, nine of ten of them, and 40 days in the counts."""
     from pyroaring import BitMap64
 
     from serai.pipeline.numbers import Numbers
+    from serai.pipeline.summary import Summary
+    from serai.spark.stores import Folder
 
-    rng = np.random.default_rng(1)
-    numbers = Numbers(folder / "state")
+    place = folder / "restart"
+    write_field(place, 10_000, 100, 100)
+    with_serai(place, None)
+    home, rng = Folder(place / "home"), np.random.default_rng(1)
+    numbers = Numbers(home, 0)
     each = events // NODES
-    drawn = {(f"n{node}", "1"): BitMap64(np.flatnonzero(rng.random(each) < 0.9)) for node in range(NODES)}
-    numbers.write(0, drawn)
-    size = (folder / "state" / "00000000.parquet").stat().st_size
-    begun = time.perf_counter()
-    read = Numbers.before(folder / "state", 1)
-    count = sum(len(each) for each in read.came.values())
-    print(f"\n{count:,} events in state, {size / 1e6:.0f} MB: {time.perf_counter() - begun:.1f} s to read it")
+    numbers.more = {(f"n{node}", ""): BitMap64(np.flatnonzero(rng.random(each) < 0.9)) for node in range(NODES)}
+    count = sum(map(len, numbers.more.values()))
+    numbers.write(0)  # in the place of those that came
+    Summary.write(home, 0, _cells_of_forty_days(each))
+    size = sum(path.stat().st_size for path in (place / "home" / "state" / "numbers").iterdir())
+    del numbers
+    one_more(place)
+    table("events in the bitmaps", "MB", "what", "CPU s", "s", "most MiB", "aim, s")
+    forget_peak()
+    cpu, wall, _ = measured(lambda: again(place))
+    row(count, size / 1e6, "started again, one file more", cpu, wall, peak_mib(), 10)
+    shutil.rmtree(place)
+
+
+def _cells_of_forty_days(events: int) -> pa.Table:
+    """Counts such as events of 40 days leave behind, for each node and ten minutes."""
+    from serai.pipeline.summary import CELL_S, SCHEMA
+
+    cells = 40 * 86_400 // CELL_S
+    newest = 1_793_491_200 // CELL_S  # the first of November 2026
+    at = np.tile(np.arange(newest - cells, newest), NODES)
+    low = np.tile(np.arange(cells) * (events // cells), NODES)
+    names = np.repeat([f"n{node}\0" for node in range(NODES)], cells)
+    rows = np.full(len(at), int(0.9 * events / cells))
+    columns = ["cell" for _ in at], names, at, rows, low, low + events // cells - 1
+    return pa.table([pa.array(each) for each in columns], schema=SCHEMA)
+
+
+def one_more(folder: Path) -> None:
+    """Another file in the inbox, with ten events."""
+    time_us = pa.array([np.datetime64("2026-11-02T00:00:00", "us")] * 10)
+    columns = {"node": ["n0"] * 10, "seq": range(10**9, 10**9 + 10), "time": time_us, "a0": [0.5] * 10}
+    pq.write_table(pa.table(columns | {"a1": [0.5] * 10}), folder / "inbox" / "more.parquet")
+
+
+def again(folder: Path) -> int:
+    """Start once more in a home that is there."""
+    from serai.pipeline.config import load_pipeline
+    from serai.pipeline.run import run_once
+
+    return run_once(load_pipeline(folder / "field.toml")).events
 
 
 def main() -> None:
@@ -171,6 +213,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--spark", action="store_true", help="also with workers of Spark")
     parser.add_argument("--patient", action="store_true", help="the scripts also with 100,000 subscriptions")
+    parser.add_argument("--only", choices=["others", "small", "restart"], help="one of the tables")
+    parser.add_argument("--files", type=int, default=10_000, help="small files of the backlog")
     asked = parser.parse_args()
     scale = 10 if asked.quick else 1
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f} at the start")
@@ -190,10 +234,13 @@ def main() -> None:
         ):
             way(folder / "warm")
         sizes = [(1_000_000 // scale, 1000 // scale, 10_000), (10_000_000 // scale, 1000 // scale, 100_000)]
-        beside_others(folder, sizes, spark, asked.patient)
-        small_files(folder, 10_000 // scale)
-        restart(folder, 1_000_000_000 // scale)
-        print(f"load {os.getloadavg()[0]:.1f} at the end")
+        if asked.only in (None, "others"):
+            beside_others(folder, sizes, spark, asked.patient)
+        if asked.only in (None, "small"):
+            small_files(folder, asked.files // scale)
+        if asked.only in (None, "restart"):
+            restart(folder, 1_000_000_000 // scale)
+        print(f"\nload {os.getloadavg()[0]:.1f} at the end")
 
 
 if __name__ == "__main__":
