@@ -14,8 +14,8 @@ from serai.pipeline.spool import Broker
 from serai.spark.places import is_address, local_path
 from serai.spark.stores import Folder, Store, store_at
 
-_KEYS: Final = ("home", "source", "subscriptions", "nodes", "deliver", "alerts", "spark", "events")
-_ALERTS: Final = ("silent", "missing", "quarantined", "clocks")
+_KEYS: Final = ("home", "source", "subscriptions", "nodes", "deliver", "alerts", "good_clocks", "spark", "events")
+_ALERTS: Final = ("silent", "missing", "quarantined", "clocks", "battery")
 _FOLDER: Final = '{kind = "folder", path = "inbox"}'
 _MQTT: Final = '{kind = "mqtt", broker = "mqtt://gateway:1883", topics = ["field/+/events"]}'
 _EVENTS: Final = ("id", "time", "rename")
@@ -23,12 +23,14 @@ _EVENTS: Final = ("id", "time", "rename")
 
 @dataclass(frozen=True)
 class Alerts:
-    """When somebody should look: nodes silent for so long, so much missing, so many files set aside, clocks wrong."""
+    """When somebody should look: nodes silent for so long, so much missing, so many files set aside, clocks wrong,
+    a battery below."""
 
     silent_s: float | None = None
     missing: float | None = None
     quarantined: int | None = None
     clocks: bool = False
+    battery: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Pipeline:
     nodes: Path | None = None  # where they stand
     receivers: tuple[str, ...] = ()
     alerts: Alerts = field(default_factory=Alerts)
+    good_clocks: tuple[str, ...] = ()  # whose clocks are right; if nobody: carriers that agree
     brokers: Mapping[str, Broker] = field(default_factory=dict)
     master: str | None = None  # of Spark; None: this process does the work by itself
     id: tuple[str, ...] = ("node", "epoch", "seq")
@@ -94,6 +97,9 @@ class _Reader:
         receivers = tuple(self.receivers(said.get("deliver", [])))
         told = self.alerts(alerts)
         master = self.master(said.get("spark", {"master": "local[*]"}))
+        good = said.get("good_clocks", [])
+        if not isinstance(good, list) or not all(isinstance(name, str) for name in good):
+            self.problems.append('good_clocks: write good_clocks = ["ferry", "gateway"]')
         rename = events.get("rename", {})
         if not isinstance(rename, dict) or not all(isinstance(name, str) for name in rename.values()):
             self.problems.append('events.rename: write rename = {temp = "temperature"}')
@@ -107,6 +113,7 @@ class _Reader:
             nodes=self.path(said["nodes"]) if "nodes" in said else None,
             receivers=receivers,
             alerts=told,
+            good_clocks=tuple(good),
             master=master,
             id=identity,
             time=str(events.get("time", "time")),
@@ -184,12 +191,14 @@ class _Reader:
             silent = None if "silent" not in said else parse_quantity(said["silent"], TIME)
             missing = None if "missing" not in said else _share(said["missing"])
             quarantined = None if "quarantined" not in said else int(said["quarantined"])
+            battery = None if "battery" not in said else float(said["battery"])
         except (TypeError, ValueError) as error:
             self.problems.append(
-                f'alerts: {error}; write {{silent = "2 d", missing = "5 %", quarantined = 1, clocks = true}}'
+                f'alerts: {error}; write {{silent = "2 d", missing = "5 %", quarantined = 1, clocks = true,'
+                " battery = 0.2}"
             )
             return Alerts()
-        return Alerts(silent, missing, quarantined, said.get("clocks") is True)
+        return Alerts(silent, missing, quarantined, said.get("clocks") is True, battery)
 
     def master(self, said: Any) -> str | None:
         if said is False:

@@ -123,6 +123,10 @@ def today(tables: Tables, now: float) -> str:
     )
 
 
+def _number(number: float | None) -> str:
+    return "–" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
 def _count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
@@ -252,6 +256,14 @@ def _tables(status: Status) -> list[str]:
     served = sorted(status.served, key=lambda each: (-each.events, each.subscription))
     return [
         _table("Nodes", heads, len(status.nodes), nodes, numbers=range(1, 6), words=(8,)),
+        _table(
+            "Health",
+            ["node", "said", "battery", "free", "dropped", "boots", "firmware"],
+            len(status.health),
+            ([e.node, e.time, *(_number(n) for n in (e.battery, e.free_bytes, e.dropped, e.boots)), e.firmware or "–"]
+             for e in status.health),
+            numbers=range(2, 6),
+        ),
         _table(
             "Subscriptions",
             ["subscription", "events", "delay, median", "95 %"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -25,6 +25,7 @@ from serai.core.errors import BadInput
 from serai.matching.landing import OPEN_DATABASE, RUN_FOLDER
 from serai.matching.texts import Rejected, rows_of
 from serai.pipeline.columns import OWN, TIME, as_known, moments_of, texts_of, typed_column, whole_numbers
+from serai.pipeline.health import health_of, is_health
 from serai.pipeline.recorded import contacts_of, is_contacts, read_run_folder, read_store
 
 _ROWS: Final = 1 << 17  # at a time
@@ -38,6 +39,15 @@ class How:
     time: str = "time"
     rename: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)  # of attributes, as subscriptions use them
+
+    def called(self, name: str) -> str:
+        """What a column of logs is called here."""
+        return self.rename.get(name, name)
+
+    def is_health(self, columns: Collection[str]) -> bool:
+        """Whether a table with these columns is one of the health of nodes."""
+        there = {"time" if name == self.time else self.called(name) for name in columns}
+        return is_health(there, self.called(self.id[-1]))
 
     @property
     def own(self) -> frozenset[str]:
@@ -68,6 +78,10 @@ def read_log(path: Path, form: str | None, known: pa.Schema, how: How) -> Iterat
             yield Read(_NO_EVENTS, rejected, {"contacts": contacts_of(table, moments_of)})
             continue
         renamed = table.rename_columns([how.rename.get(name, name) for name in table.column_names])
+        if how.is_health(table.column_names):
+            health, misfits = health_of(renamed, how.called(how.time) if how.time in table.column_names else "time")
+            yield Read(_NO_EVENTS, [*rejected, *misfits], {"health": health})
+            continue
         rows, nameless = _with_ids(renamed, how)
         rows, misfits = as_known(rows, known)
         yield Read(rows, [*rejected, *nameless, *misfits])
@@ -107,7 +121,7 @@ def _text_tables(path: Path, form: str, how: How) -> Iterator[tuple[pa.Table, li
         columns: dict[str, pa.Array] = {}
         for name in names:
             values, called = [row.get(name) for row in rows], how.rename.get(name, name)
-            if called in how.own or is_contacts(names):
+            if called in how.own or is_contacts(names) or how.is_health(names):
                 columns[name] = texts_of(values)
                 continue
             columns[name], misfits = typed_column(values, how.kinds.get(called), form == "csv")

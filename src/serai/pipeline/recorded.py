@@ -25,6 +25,7 @@ from serai.lab import read_run
 from serai.log.folder import RUN_FILE, read_tables
 from serai.log.run import Run
 from serai.node.log import MARKS, write_recorded
+from serai.pipeline.health import HEALTH, health_of_store
 
 TIME: Final = pa.timestamp("us", "UTC")
 _TEXTS: Final = pa.list_(pa.string())
@@ -32,7 +33,7 @@ _REALS: Final = pa.list_(pa.float64())
 RECORDED: Final = {
     "contacts": pa.schema(
         [("a", pa.string()), ("b", pa.string()), ("start", TIME), ("end", TIME), ("start_s", pa.float64()),
-         ("end_s", pa.float64()), ("heard_by", pa.string())]
+         ("end_s", pa.float64()), ("heard_by", pa.string()), ("epoch", pa.string())]
     ),
     "asked": pa.schema(
         [("node", pa.string()), ("channel", pa.string()), ("where", pa.string()), ("low", _REALS), ("high", _REALS),
@@ -47,6 +48,7 @@ RECORDED: Final = {
          ("channels", _TEXTS), ("nodes", _TEXTS), ("x_m", _REALS), ("y_m", _REALS),
          ("without", pa.map_(pa.string(), _TEXTS))]
     ),
+    "health": HEALTH,
 }  # fmt: skip
 """Tables beside that of events, which are sets of rows: a row that comes again is the same one."""
 _ROLES: Final = ("carries", "is_source", "is_sink")
@@ -69,14 +71,16 @@ def read_store(path: Path) -> tuple[pa.Table, dict[str, pa.Table]]:
         run = write_recorded([path], Path(place) / "run")
         silent = set(json.loads((Path(place) / "run" / RUN_FILE).read_text(encoding="utf-8"))["nodes_without_log"])
         teller = next(name for name in run.names if name not in silent)
-        return _tables_of(Path(place) / "run", teller)
+        events, others = _tables_of(Path(place) / "run", teller)
+        return events, others | {"health": health_of_store(path, teller)}
 
 
 def contacts_of(table: pa.Table, moments: Any) -> pa.Table:
     """Contacts that somebody has written down, with the columns a, b, start and end."""
     start, end = moments(table["start"]), moments(table["end"])
-    heard_by = table["heard_by"] if "heard_by" in table.column_names else pa.nulls(len(table), pa.string())
-    columns = [table["a"], table["b"], start, end, _seconds(start), _seconds(end), heard_by]
+    nobody = pa.nulls(len(table), pa.string())
+    teller = [table[name] if name in table.column_names else nobody for name in ("heard_by", "epoch")]
+    columns = [table["a"], table["b"], start, end, _seconds(start), _seconds(end), *teller]
     found = pa.table([_plain(each) for each in columns], names=RECORDED["contacts"].names).cast(RECORDED["contacts"])
     return found.filter(pc.and_(found["start"].is_valid(), found["end"].is_valid()))
 
@@ -174,6 +178,7 @@ def _contacts(run: Run, names: np.ndarray[Any, Any], begin_s: float, teller: str
     ends = [pa.array(names[table[name].to_numpy()], pa.string()) for name in ("a", "b")]
     heard_by = pa.array([teller] * len(table), pa.string())
     columns = [*ends, _moments(start_s), _moments(end_s), pa.array(start_s), pa.array(end_s), heard_by]
+    columns.append(pa.nulls(len(table), pa.string()))
     return pa.Table.from_arrays(columns, schema=RECORDED["contacts"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from pyroaring import BitMap64
 
 from serai.matching.landing import LANDED
+from serai.pipeline.clocks import APART_S, Clock, Key, Views, clocks_of
 from serai.pipeline.config import Alerts, Pipeline
 from serai.pipeline.deliver import Cursor, cursor_of
+from serai.pipeline.health import HEALTH
 from serai.pipeline.nodes import read_places
 from serai.pipeline.numbers import Numbers, gaps, missing_count
 from serai.pipeline.summary import CELL_S, Summary, Told
 from serai.pipeline.tables import Tables
 
 _SHOWN_GAPS = 5
-_RECENT = 1000  # batches whose contacts tell of clocks
-_CLOCKS_APART_S = 60.0  # less is not told from the way of a message
 _UNSET_S = 946_684_800.0  # a clock that says a time before 2000 was never set
 
 
@@ -58,6 +58,19 @@ class NodeReport:
     def completeness(self) -> float | None:
         """The part of the events that has come."""
         return None if self.missing is None else self.arrived / max(1, self.arrived + self.missing)
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """What a node said of itself last."""
+
+    node: str
+    time: str
+    battery: float | None
+    free_bytes: int | None
+    dropped: int | None
+    boots: int | None
+    firmware: str | None
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,8 @@ class Status:
     carriers: tuple[CarrierReport, ...]
     served: tuple[SubscriptionReport, ...]
     receivers: tuple[Cursor, ...]
+    health: tuple[HealthReport, ...]
+    clocks: tuple[Clock, ...]
     alerts: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -117,7 +132,9 @@ def status_of(config: Pipeline, now: float) -> Status:
     last = tables.last_batch()
     batches = 0 if last is None else last + 1
     summary = Summary(config.home, batches)
-    nodes = tuple(_nodes(config, tables, summary, batches, now))
+    clocks, wrong = _clocks(config, tables, summary)
+    nodes = tuple(_nodes(config, tables, summary, batches, now, clocks, wrong))
+    health = tuple(_health(tables))
     served = summary.told("subscription")
     quarantined = tuple(_quarantined(journal))
     receivers = tuple(cursor_of(config.home, receiver) for receiver in config.receivers)
@@ -134,7 +151,9 @@ def status_of(config: Pipeline, now: float) -> Status:
         carriers=tuple(_carriers(summary)),
         served=tuple(SubscriptionReport(name, told.events, told.median_s, told.p95_s) for name, told in served.items()),
         receivers=receivers,
-        alerts=tuple(_alerts(config.alerts, nodes, len(quarantined), receivers)),
+        health=health,
+        clocks=tuple(clocks),
+        alerts=tuple(_alerts(config.alerts, nodes, health, len(quarantined), receivers)),
     )
 
 
@@ -159,26 +178,69 @@ def _carriers(summary: Summary) -> Iterator[CarrierReport]:
         yield CarrierReport(name, told.events, nodes[name], told.median_s, _iso(latest))
 
 
-def _nodes(config: Pipeline, tables: Tables, summary: Summary, batches: int, now: float) -> list[NodeReport]:
+def _health(tables: Tables) -> Iterator[HealthReport]:
+    rows = tables.read("health", HEALTH.names)
+    if not len(rows):
+        return
+    last = rows.group_by("node").aggregate([("time", "max")])
+    latest = rows.join(last.rename_columns(["node", "time"]), ["node", "time"], join_type="inner")
+    of_node = {row["node"]: row for row in latest.sort_by([(name, "ascending") for name in HEALTH.names]).to_pylist()}
+    for row in of_node.values():
+        yield HealthReport(**row | {"time": row["time"].isoformat()})
+
+
+def _clocks(config: Pipeline, tables: Tables, summary: Summary) -> tuple[list[Clock], dict[str, str]]:
+    """The clock of each node and epoch, as far as contacts tell; and nodes whose clock is wrong, with how."""
+    seen, times = summary.told("node"), _times(summary)
+    wrong = wrong_clocks(seen, times)
+    told = tables.read("contacts", ["a", "b", "heard_by", "start_s", "epoch"], also=ds.field("heard_by").is_valid())
+    views = Views(told)
+    carriers = [name for name in summary.told("carrier") if name not in wrong]
+    clocks = clocks_of(views, times.keys(), carriers, config.good_clocks) if len(told) else []
+    good = {clock.node for clock in clocks if clock.clock == "good"}
+    for node in views.peers:
+        apart_s = views.apart(node, views.peers[node]) or 0.0
+        if abs(apart_s) > APART_S and node not in wrong and node not in good:
+            wrong[node] = f"{abs(apart_s):,.0f} s {'ahead of' if apart_s > 0 else 'behind'} the nodes it met"
+    for clock in clocks:
+        if clock.clock == "corrected" and clock.offset_s is not None:
+            way = "ahead" if clock.offset_s > 0 else "behind"
+            said = wrong.get(clock.node, "").partition(";")[0]
+            wrong[clock.node] = f"{said if said == 'never set' else f'{abs(clock.offset_s):,.0f} s {way}'}; corrected"
+    return clocks, wrong
+
+
+def _times(summary: Summary) -> dict[Key, Told]:
+    """The first and the last time of each node and epoch."""
+    return {(key.partition("\0")[0], key.partition("\0")[2]): told for key, told in summary.told("time").items()}
+
+
+def _nodes(
+    config: Pipeline,
+    tables: Tables,
+    summary: Summary,
+    batches: int,
+    now: float,
+    clocks: list[Clock],
+    wrong: Mapping[str, str],
+) -> list[NodeReport]:
     if not config.numbered:
         return []
     came: dict[str, dict[str, BitMap64]] = {}
     for (node, epoch), numbers in sorted(Numbers(config.home, batches).came.items()):
         came.setdefault(node, {})[epoch] = numbers
-    seen, times, places = summary.told("node"), summary.told("time"), places_of(config, tables)
+    seen, latest_us, places = summary.told("node"), _latest_us(summary, clocks), places_of(config, tables)
+    ahead = _same_offset(clocks)
     simulated = {
         name
         for row in tables.read("recordings", ["origin", "nodes"]).to_pylist()
         if row["origin"] == "simulation"  # there clocks begin in 1970, and are right
         for name in row["nodes"]
     }
-    recent = tables.read("contacts", ["a", "b", "heard_by", "start_s"], also=ds.field("batch") >= batches - _RECENT)
-    clocks = clocks_of(seen, times, recent)
     reports = []
     for node in sorted(came.keys() | seen.keys() | places.keys()):
         told, epochs = seen.get(node), came.get(node, {})
-        latest_us = times[node].high if node in times else None
-        latest = None if latest_us is None else datetime.fromtimestamp(latest_us / 1e6, UTC)
+        latest = datetime.fromtimestamp(latest_us[node] / 1e6, UTC) if node in latest_us else None
         gaps_shown = islice(((epoch, gap) for epoch in epochs for gap in gaps(epochs[epoch])), _SHOWN_GAPS)
         reports.append(
             NodeReport(
@@ -188,9 +250,9 @@ def _nodes(config: Pipeline, tables: Tables, summary: Summary, batches: int, now
                 gaps=tuple(f"{epoch or 'all'}:{gap.first}-{gap.last}" for epoch, gap in gaps_shown),
                 last_event=_iso(latest),
                 silent_s=None if latest is None else now - latest.timestamp(),
-                median_delay_s=told.median_s if told else None,
-                p95_delay_s=told.p95_s if told else None,
-                clock="good" if node in simulated else clocks.get(node, "good"),
+                median_delay_s=_without(ahead.get(node, 0.0), told.median_s if told else None),
+                p95_delay_s=_without(ahead.get(node, 0.0), told.p95_s if told else None),
+                clock="good" if node in simulated else wrong.get(node, "good"),
                 x_m=places.get(node, (None, None))[0],
                 y_m=places.get(node, (None, None))[1],
             )
@@ -208,36 +270,42 @@ def places_of(config: Pipeline, tables: Tables) -> dict[str, tuple[float, float]
     return found | (read_places(config.nodes) if config.nodes is not None else {})
 
 
-def clocks_of(seen: Mapping[str, Told], times: Mapping[str, Told], contacts: pa.Table) -> dict[str, str]:
-    """Nodes whose clock is wrong: never set, ahead of the arrival, or apart from those of the nodes they met."""
+def wrong_clocks(seen: Mapping[str, Told], times: Mapping[Key, Told]) -> dict[str, str]:
+    """Nodes whose own events say that their clock is wrong: ahead of the arrival, or never set."""
     found: dict[str, str] = {}
-    for node, apart in _contact_offsets(contacts).items():
-        if abs(apart_s := float(np.median(apart))) > _CLOCKS_APART_S:
-            found[node] = f"{abs(apart_s):,.0f} s {'ahead of' if apart_s > 0 else 'behind'} the nodes it met"
     for node, told in seen.items():
-        if told.low is not None and told.low / 1e6 < -_CLOCKS_APART_S:
+        if told.low is not None and told.low / 1e6 < -APART_S:
             found[node] = f"{-told.low / 1e6:,.0f} s ahead"
-    for node, told in times.items():
+    for (node, _), told in times.items():
         if told.low is not None and 0 < told.low / 1e6 < _UNSET_S:
             found[node] = "never set"
     return found
 
 
-def _contact_offsets(contacts: pa.Table) -> dict[str, list[float]]:
-    """How far a node's beginnings of contacts are from those that the other one tells of, where both tell."""
-    told: dict[tuple[str, str], dict[str, list[float]]] = {}
-    columns = (contacts[name].to_pylist() for name in ("a", "b", "heard_by", "start_s"))
-    for a, b, heard_by, start_s in zip(*columns, strict=True):
-        if heard_by in (a, b):
-            told.setdefault((min(a, b), max(a, b)), {}).setdefault(heard_by, []).append(start_s)
-    offsets: dict[str, list[float]] = {}
-    for views in told.values():
-        if len(views) == 2 and len({len(starts) for starts in views.values()}) == 1:
-            (one, mine), (other, theirs) = views.items()
-            apart = [here - there for here, there in zip(sorted(mine), sorted(theirs), strict=True)]
-            offsets.setdefault(one, []).extend(apart)
-            offsets.setdefault(other, []).extend(-value for value in apart)
-    return offsets
+def _latest_us(summary: Summary, clocks: Iterable[Clock]) -> dict[str, float]:
+    """When a node made the last event that came, without what its clock was off as far as that is known."""
+    offset_s = {(clock.node, clock.epoch): clock.offset_s or 0.0 for clock in clocks if clock.clock == "corrected"}
+    found: dict[str, float] = {}
+    for key, told in _times(summary).items():
+        if told.high is not None:
+            here = told.high - 1e6 * offset_s.get(key, 0.0)
+            found[key[0]] = max(here, found.get(key[0], here))
+    return found
+
+
+def _same_offset(clocks: Iterable[Clock]) -> dict[str, float]:
+    """How far ahead the clock of a node was, where it was the same in all epochs: so much later than it seems were
+    its events."""
+    offsets: dict[str, set[float | None]] = {}
+    for clock in clocks:
+        offsets.setdefault(clock.node, set()).add(clock.offset_s if clock.clock != "good" else 0.0)
+    return {node: each for node, (each, *more) in offsets.items() if each is not None and not more}
+
+
+def _without(ahead_s: float, delay_s: float | None) -> float | None:
+    """A delay without what the clock was ahead; None where the 2 % to which it is known are more than a tenth of it."""
+    right_s = None if delay_s is None else delay_s + ahead_s
+    return right_s if not ahead_s or right_s is None or abs(delay_s or 0.0) <= 5 * abs(right_s) else None
 
 
 class Cells(NamedTuple):
@@ -278,7 +346,11 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 def _alerts(
-    limits: Alerts, nodes: tuple[NodeReport, ...], quarantined: int, receivers: tuple[Cursor, ...]
+    limits: Alerts,
+    nodes: tuple[NodeReport, ...],
+    health: tuple[HealthReport, ...],
+    quarantined: int,
+    receivers: tuple[Cursor, ...],
 ) -> list[str]:
     found = []
     for node in nodes:
@@ -291,6 +363,9 @@ def _alerts(
             found.append(f"{node.node} lacks {share:.0%} of its events: {', '.join(node.gaps)}")
         if limits.clocks and node.clock != "good":
             found.append(f"the clock of {node.node}: {node.clock}")
+    for each in health:
+        if limits.battery is not None and each.battery is not None and each.battery < limits.battery:
+            found.append(f"the battery of {each.node}: {each.battery:g}")
     if limits.quarantined is not None and quarantined >= limits.quarantined:
         found.append(f"{quarantined} file{'s' if quarantined > 1 else ''} in quarantine")
     found += [f"{each.receiver} could not be told: {each.last_error}" for each in receivers if each.last_error]

@@ -12,6 +12,7 @@ from serai.core.errors import BadInput, CannotRun
 from serai.matching.landing import LANDED, QUARANTINE, Landing
 from serai.pipeline.asked import read_subscriptions
 from serai.pipeline.batch import Batches, Done
+from serai.pipeline.clocks import clocks_table
 from serai.pipeline.config import Pipeline
 from serai.pipeline.deliver import Cursor, deliver
 from serai.pipeline.hands import OnSpark, Own
@@ -177,6 +178,8 @@ class _Work:
         """Write the page of the day, and say how the pipeline stands."""
         status = status_of(self.config, self.now())
         write_page(status, self.config, self.now())
+        if status.clocks:
+            self.tables.replace("clocks", clocks_table(status.clocks, status.batches - 1))
         self._stale, self._reported_s = False, time.monotonic()
         return status
 

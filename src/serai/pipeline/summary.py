@@ -6,7 +6,7 @@ number that goes with it:
 
     what            of                  at                   low and high
     node            node                delay, in steps      delay in microseconds
-    time            node                0                    time in microseconds
+    time            node, epoch         0                    time in microseconds
     cell            node, epoch         ten minutes of time  sequence number
     carrier         carrier             delay, in steps      arrival in microseconds
     carried         carrier, node       0                    –
@@ -78,7 +78,7 @@ def summary_of(rows: pa.Table, arrived: datetime) -> pa.Table:
     timed = _with(named, "time")
     found = [
         _counts("node", named, ["node"], "step", "delay"),
-        _counts("time", timed, ["node"], None, "time"),
+        _counts("time", timed, ["node", "epoch"], None, "time"),
         _counts("cell", _with(timed, "seq"), ["node", "epoch"], "cell", "seq"),
         _counts("carrier", carried, ["carrier"], "step", "arrived"),
         _counts("carried", carried, ["carrier", "node"], None, None),

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import SubTreeFileSystem
 
 from serai.core.errors import CannotRun
+from serai.pipeline.clocks import CLOCKS
 from serai.pipeline.parts import TABLES, Part, write_part
 from serai.pipeline.recorded import RECORDED
 from serai.spark.stores import Store
@@ -48,8 +50,13 @@ SCHEMAS: Final = {
     ),
     **{name: schema.append(pa.field("batch", pa.int64())) for name, schema in RECORDED.items()},
     "pairs": pa.schema([("event", pa.string()), ("subscription", pa.string()), ("batch", pa.int64())]),
+    "clocks": CLOCKS,
     "plans": pa.schema([("batch", pa.int64()), ("plan", pa.string())]),
 }
+
+
+def _said(rows: pa.Table) -> list[str]:
+    return sorted(map(str, rows.drop_columns(["batch"]).to_pylist()))
 
 
 class Tables:
@@ -117,6 +124,15 @@ class Tables:
         if not self.has(name, batch):
             parts = [write_part(self.store, name, batch, written_by, rows)] if len(rows) else []
             self.add(name, batch, parts, SCHEMAS[name])
+
+    def replace(self, name: str, rows: pa.Table) -> None:
+        """Replace a table by others rows, in one commit, if they say anything else than before but the batch."""
+        table = self.table(name)
+        if table is not None and _said(self.dataset(name).to_table()) == _said(rows):
+            return
+        last = int(pc.max(rows["batch"]).as_py())
+        told = CommitProperties(app_transactions=[Transaction(_APPLICATION, last)])
+        write_deltalake(f"{self.store.address}/{TABLES}/{name}", rows, mode="overwrite", commit_properties=told)
 
     def read(
         self,
