@@ -3,7 +3,8 @@
 `python benchmarks/matching.py` prints the tables of docs/matching.md; `--quick` takes smaller sizes. Events are
 uniform, subscriptions are boxes of a size that gives about one match per event. Everything is measured in one session
 after a first small query: the start of Spark and of its workers is shown apart. Of two runs the cheaper is shown.
-`--only others` and `stream` start Spark as the commands do, others as `spark_session()` does.
+`--only others`, `large` (10^7 events, 10^5 subscriptions: minutes for the others), `skew` and `stream` start Spark as
+the commands do, and are therefore asked for by name; the rest as `spark_session()` does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -198,18 +200,18 @@ def main_table(bench: Bench, events: int) -> None:
                 row(*size, f"frame, {engine}, counted", *best_of_two(lambda: bench.counted(source, asked, engine)))  # noqa: B023
 
 
-def beside_others(bench: Bench, events: int, subscriptions: int) -> None:
-    table("events", "subscriptions", "attributes", "who", "CPU s", "times ours")
-    for width in (2, 4):
+def beside_others(bench: Bench, sizes: list[tuple[int, int, int]], measure: Callable[..., Any] = best_of_two) -> None:
+    table("events", "subscriptions", "attributes", "who", "CPU s", "s", "pairs", "times ours")
+    for events, subscriptions, width in sizes:
         source, asked = bench.events(events, width), bench.asked(subscriptions, width)
         bench.counted(source, asked, "index")
-        ours, _, pairs = best_of_two(lambda: bench.written(source, asked))  # noqa: B023
-        row(events, subscriptions, width, "serai match", ours, 1.0)
+        ours, wall, pairs = best_of_two(lambda: bench.written(source, asked))  # noqa: B023
+        row(events, subscriptions, width, "serai match", ours, wall, pairs, 1.0)
         others = {"DuckDB": duckdb_join, "Polars": polars_join} if width == 2 else {"DuckDB": duckdb_join}
         for name, join in others.items():
-            cpu, _, found = best_of_two(lambda: join(source, asked, width))  # noqa: B023
+            cpu, wall, found = measure(lambda: join(source, asked, width))  # noqa: B023
             assert found == pairs, (name, found, pairs)
-            row(events, subscriptions, width, name, cpu, cpu / ours)
+            row(events, subscriptions, width, name, cpu, wall, found, cpu / ours)
 
 
 def sparks_own(bench: Bench, events: int, subscriptions: int) -> None:
@@ -301,15 +303,12 @@ def streaming(bench: Bench, files: int, rows: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--only", choices=["main", "others", "growth", "stream", "spark", "skew"])
+    parser.add_argument("--only", choices=["main", "others", "growth", "stream", "spark", "skew", "large"])
     asked = parser.parse_args()
     scale = 10 if asked.quick else 1
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f} at the start")
-    alone = (
-        "others",
-        "skew",
-        "stream",
-    )  # their sessions are those that the commands start: rows do not pass through Java
+    # Their sessions are those that the commands start: rows do not pass through Java.
+    alone = ("others", "large", "skew", "stream")
     with tempfile.TemporaryDirectory(prefix="serai-bench-") as folder:
         bench = Bench(Path(folder), asked.only in alone)
         if asked.only in (None, "main"):
@@ -317,7 +316,9 @@ def main() -> None:
         if asked.only in (None, "spark"):
             sparks_own(bench, 1_000_000 // scale, 10_000)
         if asked.only == "others":
-            beside_others(bench, 1_000_000 // scale, 10_000)
+            beside_others(bench, [(1_000_000 // scale, 10_000, width) for width in (2, 4)])
+        if asked.only == "large":
+            beside_others(bench, [(10_000_000 // scale, 100_000 // scale, 2)], measured)
         if asked.only in (None, "growth"):
             growth(bench, [1_000_000 // scale, 10_000_000 // scale, 100_000_000 // scale], [10**3, 10**4, 10**5, 10**6])
         if asked.only == "skew":
