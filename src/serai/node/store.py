@@ -350,10 +350,11 @@ def _damaged(path: Path, why: str) -> CannotRun:
 
 
 class ReadLog(NamedTuple):
-    """What a store tells of the past: rows of `log` and of `bundle`, in their order."""
+    """What a store tells of the past: rows of `log` and of `bundle`, in their order; and how much it holds."""
 
     log: list[tuple[Any, ...]]
     bundles: list[tuple[Any, ...]]
+    held_bytes: int  # of the bundles that it still has
 
 
 def read_log(path: Path) -> ReadLog:
@@ -364,6 +365,8 @@ def read_log(path: Path) -> ReadLog:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             _check(path, connection)
             log = connection.execute("SELECT * FROM log ORDER BY id").fetchall()
-            return ReadLog(log, connection.execute("SELECT * FROM bundle ORDER BY id").fetchall())
+            bundles = connection.execute("SELECT * FROM bundle ORDER BY id").fetchall()
+            (held_bytes,) = connection.execute("SELECT coalesce(sum(length(bytes)), 0) FROM data").fetchone()
+            return ReadLog(log, bundles, held_bytes)
     except sqlite3.DatabaseError as error:
         raise BadInput(f"{path}: cannot be read as the store of a node: {error}") from None

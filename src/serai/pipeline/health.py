@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -47,14 +45,12 @@ def health_of(table: pa.Table, time: str) -> tuple[pa.Table, list[Rejected]]:
 def health_of_store(path: Path, node: str) -> pa.Table:
     """What the store of a live node says: as far as its log goes back."""
     found = read_log(path)
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-        (held,) = database.execute("select coalesce(sum(length(bytes)), 0) from data").fetchone()
     kinds = [row[2] for row in found.log]
     most = [row[5] for row in found.log if row[2] == schema.STARTED]
     rows = {
         "node": node,
         "time": pa.scalar(round(1e6 * (_2000_S + max(row[1] for row in found.log))), pa.int64()).cast(TIME).as_py(),
-        "free_bytes": most[-1] - held,
+        "free_bytes": most[-1] - found.held_bytes,
         "dropped": kinds.count(schema.DROPPED),
         "boots": kinds.count(schema.STARTED),
     }
