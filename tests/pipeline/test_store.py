@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from serai.cli import execute
-from serai.core.errors import CannotRun
+from serai.core.errors import BadInput, CannotRun
 from serai.pipeline.config import load_pipeline
 from serai.pipeline.replay import days_of
 from serai.pipeline.run import Progress, _Work, match_again, retry, run
@@ -161,3 +161,54 @@ def test_once_a_store_that_is_away_is_one_sentence(
     assert len(said) == 1
     assert said[0].startswith(f"{HOME}: cannot be reached")
     store.start()
+
+
+def test_sources_in_a_store(both: tuple[Path, Path], store: Stand, tmp_path: Path) -> None:
+    """What lies in a bucket is landed as from a folder: hidden files, old names again, torn files, open databases."""
+    here, there = both
+    there.write_text(CONFIG.replace('path = "inbox"', f'path = "s3://{BUCKET}/inbox"'))
+    bucket = store.bucket()
+    put_both(both, "a.csv", [event(1, 1), event(1, 2)])
+    put_both(both, "deeper.sqlite", [event(2, 1)])
+    (here.parent / "inbox" / "torn.parquet").write_bytes(b"PAR1 torn")
+
+    def upload() -> None:
+        for path in sorted((here.parent / "inbox").iterdir()):
+            bucket.put_object(Key=f"inbox/{'sub/' if 'deeper' in path.name else ''}{path.name}", Body=path.read_bytes())
+
+    upload()
+    for hidden in (".a.csv", "_tmp/b.csv", "c.csv/", "torn.db-wal"):
+        bucket.put_object(Key=f"inbox/{hidden}", Body=b"" if hidden.endswith("/") else b"node,epoch,seq\nn9,1,1\n")
+    assert (once(here).events, once(there).events) == (3, 3)
+    assert [each["name"] for each in once(there).quarantined] == ["torn.parquet"]
+    assert once(there).batches == 1  # nothing new
+    put_both(both, "a.csv", [event(1, 1), event(1, 2), event(1, 3)])  # again under its name, with a row more
+    upload()
+    bucket.put_object(Key="inbox/open.sqlite", Body=(here.parent / "inbox" / "deeper.sqlite").read_bytes() + b" ")
+    bucket.put_object(Key="inbox/open.sqlite-wal", Body=b"rows that are not in the file")
+    once(here)
+    status = once(there)
+    assert (status.events, status.files) == (4, 5)
+    assert any("copied while it was written" in each["reason"] for each in status.quarantined)
+    of_tables = [tables_of(each.parent / "home")[:2] for each in both]
+    assert of_tables[0] == of_tables[1]
+
+
+def test_a_source_that_is_away_does_not_keep_the_others_waiting(both: tuple[Path, Path], store: Stand) -> None:
+    there = both[1]
+    away = '[{kind = "folder", path = "s3://no-such-bucket/x"}, {kind = "folder", path = "inbox"}]'
+    there.write_text(CONFIG.replace('[{kind = "folder", path = "inbox"}]', away))
+    put_both(both, "a.csv", [event(1, 1)])
+    said: list[str] = []
+
+    class Says(Progress):
+        def on_trouble(self, words: str) -> None:
+            said.append(words)
+
+    assert once(there, progress=Says()).events == 1
+    assert len(said) == 1
+    assert said[0].startswith("s3://no-such-bucket/x: cannot be read (")
+    assert said[0].endswith("left out until it can")
+    there.write_text(CONFIG.replace('path = "inbox"', 'path = "ftp://x/y"'))
+    with pytest.raises(BadInput, match=r"source.path: ftp://x/y: neither a folder nor one of"):
+        load_pipeline(there)

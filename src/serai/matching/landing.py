@@ -16,13 +16,14 @@ import json
 import os
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path, PurePath
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from serai.log.folder import RUN_FILE
 from serai.spark.places import alone_in, local_path
 from serai.spark.runs import Runs
-from serai.spark.stores import Folder, Store
+from serai.spark.stores import Bucket, Folder, Store
 
 FORMATS: Final = {
     ".parquet": "parquet",
@@ -75,10 +76,13 @@ class Landed(NamedTuple):
 
 
 class Landing:
-    """Copies what arrives in folders to a store, each content once; with `runs` run folders as wholes."""
+    """Copies what arrives in folders to a store, each content once; with `runs` run folders as wholes.
+
+    Folders may be those of an object store; run folders are known only on disks.
+    """
 
     def __init__(
-        self, sources: Mapping[str, Path], store: Store, runs: bool = False, passing: Collection[str] = ()
+        self, sources: Mapping[str, Path | Bucket], store: Store, runs: bool = False, passing: Collection[str] = ()
     ) -> None:
         """Files of `passing` sources are removed when they are done, and forgotten: their names never come again."""
         self.sources, self.store, self.runs, self.passing = sources, store, runs, passing
@@ -102,15 +106,35 @@ class Landing:
     def _changed(self) -> Iterator[_Seen]:
         self.unreadable.clear()
         for source, folder in self.sources.items():
+            if isinstance(folder, Bucket):
+                yield from self._changed_in(source, folder)
+                continue
             for entry in _entries_below(str(folder), self.runs):
                 name = _as_text(entry.path[len(str(folder)) :].lstrip(os.sep))
                 try:
                     looks = _looks(entry)
                 except FileNotFoundError:  # taken away again
                     continue
-                known = self.by_name.get((source, name))
-                if known is None or looks != known.looks:
+                if self._is_news(source, name, looks):
                     yield _Seen(source, name, Path(entry.path), looks)
+
+    def _changed_in(self, source: str, bucket: Bucket) -> Iterator[_Seen]:
+        """What is new in an object store; one that cannot be reached does not keep the other sources waiting."""
+        try:
+            found = {name: Looks(size, time_ns, 0) for name, size, time_ns in bucket.below()}
+        except OSError as error:
+            self.unreadable[bucket.address] = str(error).splitlines()[0]
+            return
+        for name, looks in found.items():
+            hidden = any(part[0] in "._" for part in name.split("/") if part)
+            if hidden or name.endswith(_JOURNALS) or not self._is_news(source, name, looks):
+                continue
+            journals = (found.get(name + suffix) for suffix in _JOURNALS[:2])
+            yield _Seen(source, name, _Remote(bucket, name, any(each and each.size for each in journals)), looks)
+
+    def _is_news(self, source: str, name: str, looks: Looks) -> bool:
+        known = self.by_name.get((source, name))
+        return known is None or looks != known.looks
 
     def _copy_all(self, some: Sequence[_Seen]) -> int:
         aside = self.store.aside()
@@ -144,7 +168,13 @@ class Landing:
         return b"".join(line for line in lines if not self._is_gone(*json.loads(line)[:2]))
 
     def _is_gone(self, source: str, name: str) -> bool:
-        return source in self.passing and not Path(self.sources[source], name).exists()
+        return source in self.passing and not self._path_of(source, name).exists()
+
+    def _path_of(self, source: str, name: str) -> Path:
+        """Where a file of a passing source lies: what brokers sent waits on a disk."""
+        folder = self.sources[source]
+        assert isinstance(folder, Path)
+        return folder / name
 
     def forget_done(self) -> None:
         """Remove files of passing sources whose copies are gone: they are where they should be."""
@@ -152,7 +182,7 @@ class Landing:
         waiting = set(self.store.names(LANDED)) if landed else set()
         for (source, name), each in landed:
             if each.content not in waiting:
-                Path(self.sources[source], name).unlink(missing_ok=True)
+                self._path_of(source, name).unlink(missing_ok=True)
                 del self._of_passing[source, name], self.by_name[source, name]
                 self.by_content.pop(each.sha256, None)
 
@@ -209,12 +239,23 @@ def format_by_content(first: bytes, name: str) -> str | None:
 # --- Looking
 
 
+class _Remote(NamedTuple):
+    """A file of an object store."""
+
+    bucket: Bucket
+    name: str
+    has_journal: bool  # beside it, if it is a database
+
+    def __str__(self) -> str:
+        return f"{self.bucket.address}/{self.name}"
+
+
 class _Seen(NamedTuple):
     """A file or a run folder that is new, or has changed."""
 
     source: str
     name: str
-    path: Path
+    path: Path | _Remote
     looks: Looks
 
 
@@ -271,11 +312,15 @@ class _UnreadableError(Exception):
 def _copied(seen: _Seen, copy: Path) -> Landed | None:
     """Copy a file, and say what it is; None if somebody is still writing it."""
     form: str | None
+    if isinstance(seen.path, _Remote):  # whole or not there: a store takes no half files
+        digest, form = _copied_file(seen.name, _opened_remote(seen.path), copy)
+        open_too = form == "sqlite" and seen.path.has_journal
+        return Landed(seen.source, seen.name, seen.looks, digest, OPEN_DATABASE if open_too else form)
     if seen.path.is_dir():
         with copy.open("wb") as file:
             digest, form = _packed(seen.path, file), RUN_FOLDER
     else:
-        digest, form = _copied_file(seen, copy)
+        digest, form = _copied_file(seen.name, _opened(seen.path), copy)
     if _looks(seen.path) != seen.looks:
         return None
     if form == "sqlite" and any(journal.exists() and journal.stat().st_size for journal in _journals(seen.path)):
@@ -283,16 +328,16 @@ def _copied(seen: _Seen, copy: Path) -> Landed | None:
     return Landed(seen.source, seen.name, seen.looks, digest, form)
 
 
-def _copied_file(seen: _Seen, copy: Path) -> tuple[str, str | None]:
+def _copied_file(name: str, opened: Any, copy: Path) -> tuple[str, str | None]:
     digest, first = hashlib.sha256(), b""
-    with _opened(seen.path) as source, copy.open("wb", buffering=0) as file:
+    with closing(opened) as source, copy.open("wb", buffering=0) as file:
         while chunk := _read(source):
             first = first or chunk[:16]
             digest.update(chunk)
             file.write(chunk)
         if not first:
             file.write(b"\n")  # Spark passes over files with nothing in them
-    return digest.hexdigest(), format_by_content(first, seen.name)
+    return digest.hexdigest(), format_by_content(first, name)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -304,9 +349,18 @@ def _opened(path: Path) -> BinaryIO:
         raise _UnreadableError(error.strerror or str(error)) from error
 
 
-def _read(source: BinaryIO) -> bytes:
+def _opened_remote(remote: _Remote) -> Any:
     try:
-        return source.read(_CHUNK)
+        return remote.bucket.opened(remote.name)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _UnreadableError(str(error).splitlines()[0]) from error
+
+
+def _read(source: Any) -> bytes:
+    try:
+        return bytes(source.read(_CHUNK))
     except OSError as error:
         raise _UnreadableError(error.strerror or str(error)) from error
 

@@ -12,7 +12,7 @@ from serai.core.errors import BadInput, did_you_mean
 from serai.core.units import TIME, parse_quantity
 from serai.pipeline.spool import Broker
 from serai.spark.places import is_address, local_path
-from serai.spark.stores import Folder, Store, store_at
+from serai.spark.stores import Bucket, Folder, Store, store_at
 
 _KEYS: Final = ("home", "source", "subscriptions", "nodes", "deliver", "alerts", "good_clocks", "spark", "events")
 _ALERTS: Final = ("silent", "missing", "quarantined", "clocks", "battery")
@@ -38,7 +38,7 @@ class Pipeline:
     """What a pipeline was told."""
 
     home: Store
-    sources: Mapping[str, Path]  # folders, also those of brokers; by what the file calls them
+    sources: Mapping[str, Path | Bucket]  # folders, also those of brokers; by what the file calls them
     subscriptions: Path
     nodes: Path | None = None  # where they stand
     receivers: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class _Reader:
     def path(self, text: str) -> Path:
         return self.folder.absolute() / local_path(text)
 
-    def sources(self, said: Any, home: Store) -> Iterable[tuple[str, Path | Broker]]:
+    def sources(self, said: Any, home: Store) -> Iterable[tuple[str, Path | Bucket | Broker]]:
         listed = said if isinstance(said, list) else [said]
         if not listed:
             self.problems.append(f"source: missing; write source = [{_FOLDER}]")
@@ -147,13 +147,24 @@ class _Reader:
             kind = each.get("kind") if isinstance(each, dict) else None
             if kind == "folder" and isinstance(each.get("path"), str):
                 self.check_keys("source.", each, ("kind", "path"))
-                yield each["path"], self.path(each["path"])
+                yield each["path"], self.inbox(each["path"])
             elif kind == "mqtt":
                 # What a broker sent has to be on a disk before it is acknowledged.
                 beside = home.path if isinstance(home, Folder) else self.folder.absolute()
                 yield from self.broker(each, beside / f"spool-{place}")
             else:
                 self.problems.append(f"source: write {_FOLDER}, or {_MQTT}")
+
+    def inbox(self, text: str) -> Path | Bucket:
+        if is_address(text):
+            try:
+                store = store_at(text)
+            except BadInput as error:
+                self.problems.append(f"source.path: {error}")
+            else:
+                assert isinstance(store, Bucket)
+                return store
+        return self.path(text) if not is_address(text) else self.folder
 
     def broker(self, said: Mapping[str, Any], folder: Path) -> Iterable[tuple[str, Broker]]:
         self.check_keys("source.", said, ("kind", "broker", "topics", "flush", "client"))

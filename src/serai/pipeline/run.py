@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from serai.core.errors import BadInput, CannotRun
@@ -292,7 +293,7 @@ def _at_work(config: Pipeline) -> Iterator[None]:
     for broker in config.brokers.values():
         broker.folder.mkdir(parents=True, exist_ok=True)
     for source in config.sources.values():
-        if not source.is_dir():
+        if isinstance(source, Path) and not source.is_dir():
             raise BadInput(f"{source}: no such folder; logs arrive there as files")
     read_subscriptions(config.subscriptions)  # says what is wrong with them before anything is done
     with said_plainly(config.home.address, _KEPT), alone_at(config.home):

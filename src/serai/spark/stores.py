@@ -229,6 +229,21 @@ class Bucket:
         found = self._opened[0].get_file_info(pafs.FileSelector(self._place(folder), allow_not_found=True))
         return sorted(each.base_name for each in found if each.type == pafs.FileType.File)
 
+    def below(self) -> Iterator[tuple[str, int, int]]:
+        """All files, in folders too, by name: their names, sizes, and when they were written, in nanoseconds."""
+        files, place = self._opened
+        bucket = place.split("/")[0]
+        if files.get_file_info(bucket).type == pafs.FileType.NotFound:  # or a slip of the pen looks like an empty one
+            raise FileNotFoundError(f"there is no bucket {bucket}")
+        found = files.get_file_info(pafs.FileSelector(place, recursive=True, allow_not_found=True))
+        for each in sorted(found, key=lambda each: str(each.path)):
+            if each.type == pafs.FileType.File:
+                yield each.path[len(place) :].lstrip("/"), int(each.size), int(each.mtime_ns or 0)
+
+    def opened(self, name: str) -> pa.NativeFile:
+        """A file, to be read from its beginning."""
+        return self._opened[0].open_input_stream(self._place(name))
+
     def size(self, name: str) -> int:
         """How many bytes a file has."""
         return int(self._opened[0].get_file_info(self._place(name)).size)
