@@ -66,6 +66,8 @@ SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "sensors": {
         "battery": st.sampled_from(["10 J", "10 J", "1 mJ", "0.2 mJ", "0.02 mJ"]),
         "queue": mostly(200, 5, 2, 1),
+        "failing": mostly(0.0, 0.3, 1.0),
+        "fail_at": st.integers(0, 100).map("{} s".format),
     },
     "events": {
         "lifetime": mostly("2000 s", "40 s", "17.5 s", "10 s", "1 s", "0.5 s"),
@@ -79,3 +81,10 @@ SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "control": {"hello": mostly("64 bit", "7 bit"), "notice": mostly("64 bit", "0 bit")},
 }
+
+
+def sections_for(protocol: str) -> dict[str, dict[str, st.SearchStrategy[Any]]]:
+    """What may be set in worlds for a protocol: events are lost only where they are acknowledged."""
+    if protocol != "serai":
+        return SECTIONS
+    return SECTIONS | {"radio": SECTIONS["radio"] | {"loss": mostly(0.0, 0.1, 0.5, 0.95)}}

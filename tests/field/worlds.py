@@ -21,11 +21,11 @@ from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import OUTCOMES, FullLog, Ledger
 from serai.field.passes import Ranges
 from serai.field.sections import FieldScenario
-from serai.field.simulation import run_protocol
+from serai.field.simulation import draw_failing, run_protocol
 from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
-from tests.field.drawn_settings import PROTOCOL_SETTINGS, SECTIONS
+from tests.field.drawn_settings import PROTOCOL_SETTINGS, sections_for
 from tests.field.naive import play
 from tests.field.naive.parts import Drop, Reception, Records, Transfer, Watched
 
@@ -397,7 +397,8 @@ def make_case(
     scenario = build_scenario(world, shape.slots, {"name": protocol, **settings}, **sections)
     rng, usual = random.Random(shape.seed), scenario.sensors.battery_j
     batteries = np.array([usual * rng.choice([1, 1, 1, 0.1, 3]) for _ in world.sensor_x])
-    return Case(world._replace(battery_j=batteries), scenario, key)
+    failing = draw_failing(scenario, len(batteries), key)
+    return Case(world._replace(battery_j=batteries, failing=failing), scenario, key)
 
 
 def cases(protocol: str) -> st.SearchStrategy[Case]:
@@ -407,7 +408,9 @@ def cases(protocol: str) -> st.SearchStrategy[Case]:
         st.just(protocol),
         shapes(),
         st.fixed_dictionaries(PROTOCOL_SETTINGS[protocol]),
-        st.fixed_dictionaries({name: st.fixed_dictionaries(section) for name, section in SECTIONS.items()}),
+        st.fixed_dictionaries(
+            {name: st.fixed_dictionaries(section) for name, section in sections_for(protocol).items()}
+        ),
         st.integers(0, 2**62 - 1),
     )
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-import serai
 from serai.cli.options import PLAIN, AsJson, ProtocolName, Settings, print_json
 from serai.core.errors import BadInput, did_you_mean
+from serai.scenario.examples import example_folders
 
 pipelines = typer.Typer(help="Keep, match, deliver and report what comes home.", **PLAIN)
 examples = typer.Typer(help="Examples to copy and change.", **PLAIN)
@@ -174,7 +174,7 @@ def copy(
     """Copy an example into a folder of its name."""
     import shutil
 
-    found = _examples()
+    found = example_folders()
     if name not in found:
         raise BadInput(f'no example "{name}"; {did_you_mean(name, found)}')
     place = Path(out or name)
@@ -186,15 +186,6 @@ def copy(
         print_json({"folder": str(place), "files": files})
     else:
         print("\n".join([f"copied to {place}:", *(f"  {file}" for file in files)]))
-
-
-def _examples() -> dict[str, Path]:
-    """The folders of examples: beside the package as it is installed, or in the sources."""
-    package = Path(serai.__file__).parent
-    for there in (package / "examples", package.parents[1] / "examples"):
-        if there.is_dir():
-            return {each.name: each for each in sorted(there.iterdir()) if each.is_dir() and each.name[0] not in "._"}
-    return {}
 
 
 def _shown(where: Any) -> Any:

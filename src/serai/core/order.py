@@ -40,6 +40,13 @@ def service_key(key: int, t: int, sensor: int) -> int:
 
 
 @rule
+def is_lost(key_of_slot: int, sender: int, receiver: int, message: int, nth: int, loss: float) -> bool:
+    """Whether the nth sending of a message from one node to another is lost, as a part `loss` of all are."""
+    link = mix(key_in_slot(key_of_slot, sender) ^ mix(receiver + 1))
+    return mix(mix(link ^ mix(message + 1)) ^ (nth + 1)) < loss * (LOW_32_BITS + 1.0)
+
+
+@rule
 def contact_rank(key: int, t: int, subscriber: int, sensor: int) -> int:
     """The rank of a contact that begins in slot t among the subscriber's contacts (DG)."""
     return key_in_slot(mix(slot_key(key, t) ^ mix(subscriber + 1)), sensor)

@@ -9,7 +9,7 @@ from serai.core.content import Attribute
 
 # One stream of random numbers per concern: two protocols under one seed see the same world, and a change in one
 # concern (more subscribers, other attributes) leaves the draws of the others alone.
-PLACEMENT, MOVEMENT, BIRTHS, CONTENT, INTERESTS, ORDER = range(6)
+PLACEMENT, MOVEMENT, BIRTHS, CONTENT, INTERESTS, ORDER, BREAKDOWNS = range(7)
 
 
 def order_key(seed: int) -> int:

@@ -22,7 +22,7 @@ Counts = NDArray[np.int64]
 Codes = NDArray[np.int8]  # places in a list of words
 Flags = NDArray[np.bool_]
 
-OUTCOMES: Final = ("accepted", "refused")
+OUTCOMES: Final = ("accepted", "refused", "lost")
 
 
 class Ledger(NamedTuple):

@@ -145,6 +145,17 @@ class SensorSection(Section):
         description="How many copies a sensor can hold; a full queue accepts nothing.",
     )
 
+    failing: float = Field(
+        0.0, ge=0, le=1, description="The part of the sensors that fails, drawn for each seed: 0.2 is every fifth."
+    )
+    fail_at_s: WholeSeconds = Field(
+        3600,
+        ge=0,
+        le=2_000_000_000,
+        alias="fail_at",
+        description="When they fail, all at once, as of an empty battery.",
+    )
+
     relays: Places = Field(
         None,
         description="Where relays stand, [[120, 80], [40, 15.5]] in metres from the field's lower left corner: sensors"
@@ -210,6 +221,12 @@ class RadioSection(RadioCosts):
         description="Two nodes at most this far apart hear each other; left out: those in cells that touch.",
     )
     rate: int = Field(20, ge=1, le=1_000_000, description="Events that a node can send, or receive, in a second.")
+    loss: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="The part of all transmissions of events that is lost; only with protocols that acknowledge.",
+    )
     control_costs: bool = Field(
         False, description="Whether the battery feels control messages too (they are counted in any case)."
     )
@@ -282,6 +299,9 @@ class FieldScenario(Scenario):
         for place, error in misread(wishes, self.events.attributes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Violation(keys, error.message, error.position, error.width)
+        if self.radio.loss and not getattr(self.protocol, "acknowledges", False):
+            problem = f"{self.protocol.name} acknowledges nothing, and what were lost would stay so; only serai does"
+            yield Violation(("radio.loss", "protocol.name"), problem)
         if self.radio.range_m is not None and getattr(self.protocol, "reach", "touching") != "touching":
             yield Violation(("protocol.reach", "radio.range"), "there are no cells: leave it out with a radio.range")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
-from serai.core.streams import INTERESTS, PLACEMENT, draw, order_key, stream
+from serai.core.streams import BREAKDOWNS, INTERESTS, PLACEMENT, draw, order_key, stream
 from serai.field.births import draw_events
 from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
 from serai.field.lifetime import SteadyPart, steady_part
@@ -97,6 +97,7 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         high=high,
         where=where,
         people=people,
+        failing=draw_failing(scenario, len(x), seed),
         **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s, people.turning_m),
     )
 
@@ -131,6 +132,12 @@ def place_sensors(
     relays = np.array(sensors.relays or (), np.float64).reshape(-1, 2)
     names += [f"relay {number}" for number in range(1, len(relays) + 1)]
     return tuple(names), np.append(x, relays[:, 0]), np.append(y, relays[:, 1])
+
+
+def draw_failing(scenario: FieldScenario, sensors: int, seed: int) -> NDArray[np.int32]:
+    """Which sensors fail, by number: so many of them, none sooner than others."""
+    count = round(scenario.sensors.failing * sensors)
+    return np.sort(stream(seed, BREAKDOWNS).permutation(sensors)[:count]).astype(np.int32)
 
 
 def draw_interests(
@@ -203,6 +210,8 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         steady_middle=steady.middle,
         steady_end=steady.end,
         control_costs=radio.control_costs,
+        loss=radio.loss,
+        fail_slot=scenario.sensors.fail_at_s if len(world.failing) else NONE,
         in_metres=world.ranges is not None,
         **bits,
     )

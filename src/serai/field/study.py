@@ -52,6 +52,14 @@ class World:
     settings: Changes = ()
     own: Changes = ()
     """Settings of SERAI that belong to this world."""
+    cet: Changes = ()
+    """Likewise of CET and CET++."""
+    example: str | None = None
+    """The example that it comes from, if not from `field`."""
+    alone: bool = False
+    """Whether SERAI is the only protocol that can be run in it."""
+    every: int = 5
+    """One in so many seeds is run, those of the built-in world being all."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,13 @@ class Axis:
     label: str
     worlds: tuple[World, ...]
     remark: str = ""
+    default: float | None = None
+    """Where the built-in world stands on it, if it does."""
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its worlds stand in a row, or are told apart by name only."""
+        return all(world.example is None for world in self.worlds)
 
 
 DG: Final = Variant("DG", "dg")
@@ -108,12 +123,19 @@ ABLATIONS: Final = (
 """Each rule taken away on its own."""
 
 
-def _numbers(
-    key: str, name: str, values: tuple[float, ...], *others: tuple[str, str], unit: str = ""
-) -> Iterator[World]:
+def _numbers(key: str, name: str, values: tuple[float, ...], unit: str = "", every: int = 5) -> Iterator[World]:
     for value in values:
         written = f"{value:g} {unit}".strip()
-        yield World(f"{name} {written}", value, ((key, written), *others))
+        yield World(f"{name} {written}", value, ((key, written),), every=every)
+
+
+def _lossy(percent: int) -> World:
+    return World(f"{percent} % of events lost", percent, (("radio.loss", f"{percent / 100:g}"),), alone=True)
+
+
+def _failing(percent: int) -> World:
+    settings = (("sensors.failing", f"{percent / 100:g}"), ("sensors.fail_at", "1 h"))
+    return World(f"{percent} % of sensors fail", percent, settings)
 
 
 def _emptying(battery_j: float) -> World:
@@ -127,12 +149,25 @@ _DAYS_PER_J: Final = 1.1
 _FELT: Final = ("radio.control_costs", "true")
 
 AXES: Final = (
-    Axis("density", "How many sensors", "sensors", (*_numbers("sensors.count", "sensors", (40, 70, 140, 200)),)),
+    Axis(
+        "density",
+        "How many sensors",
+        "sensors",
+        (
+            *_numbers("sensors.count", "sensors", (40, 70, 140)),
+            *_numbers("sensors.count", "sensors", (200,), every=10),
+        ),
+        default=100,
+    ),
     Axis(
         "subscribers",
         "How many subscribers",
         "subscribers",
-        (*_numbers("subscribers.count", "subscribers", (3, 5, 30, 100)),),
+        (
+            *_numbers("subscribers.count", "subscribers", (3, 5, 30)),
+            *_numbers("subscribers.count", "subscribers", (100,), every=50),
+        ),
+        default=10,
     ),
     Axis(
         "speed",
@@ -143,6 +178,7 @@ AXES: Final = (
             *_numbers("subscribers.speed_max", "Vmax", (3, 11), unit="m/s"),
         ),
         "Speeds are drawn above 1 m/s, and above 0.1 m/s where 1 m/s is the fastest.",
+        default=5,
     ),
     Axis(
         "range",
@@ -150,12 +186,40 @@ AXES: Final = (
         "cells a side",
         (*_numbers("field.cells", "cells a side", (10, 20, 30)),),
         "Nodes hear each other if their cells touch: the more cells, the shorter the reach.",
+        default=15,
+    ),
+    Axis(
+        "metres",
+        "How far the radio reaches, in metres",
+        "m",
+        (*_numbers("radio.range", "range", (10, 15, 20), unit="m"), *_numbers("radio.range", "range", (30,), "m", 10)),
+        "Nodes hear each other if they are at most so far apart. Cells that touch, as built in, are 13 to 38 m across.",
     ),
     Axis(
         "events",
         "How often events are born",
         "s between a sensor's events",
         (*_numbers("events.interval", "an event every", (20, 500), unit="s"),),
+        default=100,
+    ),
+    Axis(
+        "loss",
+        "Events that are lost",
+        "% lost",
+        (_lossy(5), _lossy(10), _lossy(20)),
+        "SERAI alone: the others acknowledge nothing, and how they would is not in their papers, so they are not run"
+        " with losses. Each sending of an event is lost by chance; it is acknowledged in 16 bits, and sent four times"
+        " at most. Control messages, offers and acknowledgements are not lost.",
+        default=0,
+    ),
+    Axis(
+        "failing",
+        "Sensors that fail after an hour",
+        "% that fail",
+        (_failing(10), _failing(20), _failing(40)),
+        "They fail all at once, with all that lies in them, whatever is left in their batteries; lifetimes are what"
+        " batteries would have lasted.",
+        default=0,
     ),
     Axis(
         "battery",
@@ -164,16 +228,31 @@ AXES: Final = (
         (_emptying(0.02), _emptying(0.05)),
         "Control messages cost too. SERAI's T_0 is as much shorter as the battery is smaller. At the default of 10 J"
         " nobody dies in two hours.",
+        default=10,
+    ),
+    Axis(
+        "own",
+        "A park and a shore",
+        "",
+        (
+            World("park", 1, example="park", every=50),
+            World("birds", 2, example="birds", cet=(("protocol.theta", "1 J"), ("protocol.gamma", "12")), every=50),
+        ),
+        "The examples `park` (vehicles on their rounds, and rangers) and `birds` (oystercatchers that carry, and a"
+        " boat), as `serai examples copy` gives them. T_0 is that of the built-in world, which is not theirs.",
     ),
 )
 
 
 def on_axis(axis: Axis) -> tuple[World, ...]:
     """The worlds of an axis in their order, the built-in one where it belongs."""
-    return tuple(sorted((*axis.worlds, replace(DEFAULT, at=_DEFAULTS[axis.name])), key=lambda world: world.at))
+    built_in = () if axis.default is None else (replace(DEFAULT, at=axis.default),)
+    return tuple(sorted((*axis.worlds, *built_in), key=lambda world: world.at))
 
 
-_DEFAULTS: Final = {"density": 100, "subscribers": 10, "speed": 5, "range": 15, "events": 100, "battery": 10}
+def runs_in(world: World) -> tuple[Variant, ...]:
+    """Who is compared in a world."""
+    return (SERAI,) if world.alone else COMPARED
 
 
 @dataclass(frozen=True)
@@ -187,12 +266,13 @@ class Case:
     @property
     def settings(self) -> Changes:
         """What is changed in the built-in scenario."""
-        own = self.world.own if self.variant.protocol == NAME else ()
+        family = {NAME: self.world.own, "cet": self.world.cet, RIVAL: self.world.cet}
+        own = family.get(self.variant.protocol, ())
         return (*self.world.settings, *own, *self.variant.settings)
 
     def seeds(self, asked: int) -> int:
-        """All the seeds for the main table, a fifth of them for the rest, if that leaves enough."""
-        return asked if self.whole else min(asked, max(_FEWEST, asked // 5))
+        """All the seeds for the main table, a fifth of them or fewer for the rest, if that leaves enough."""
+        return asked if self.whole else min(asked, max(_FEWEST, asked // self.world.every))
 
 
 _FEWEST: Final = 20
@@ -205,7 +285,7 @@ def cases() -> list[Case]:
     return [
         *(Case(DEFAULT, variant, True) for variant in COMPARED),
         *(Case(DEFAULT, variant, False) for variant in beside),
-        *(Case(world, variant, False) for world in elsewhere for variant in COMPARED),
+        *(Case(world, variant, False) for world in elsewhere for variant in runs_in(world)),
     ]
 
 

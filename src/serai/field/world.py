@@ -39,6 +39,9 @@ class People(NamedTuple):
         return cls(names, ("",), np.zeros(count, np.int32), np.zeros(count), np.zeros(count, np.uint8))
 
 
+_NONE = np.empty(0, np.int32)
+
+
 class World(NamedTuple):
     """All that is given before the first slot; N sensors, P subscribers, E events, K attributes.
 
@@ -65,6 +68,7 @@ class World(NamedTuple):
     high: Floats
     where: tuple[str, ...]  # [P] the same in words
     people: People
+    failing: Numbers = _NONE  # numbers of the sensors that fail on the way
 
 
 def who_hears_whom(

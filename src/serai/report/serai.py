@@ -22,6 +22,7 @@ from serai.field.study import (
     if_worse,
 )
 from serai.lab import load_scenario, measure, simulate
+from serai.scenario.examples import example_folders
 from serai.scenario.section import Scenario
 from serai.sweeping.plan import Plan, join_plans, plan_comparison
 
@@ -45,7 +46,9 @@ def study_plan(seeds: int) -> Plan:
 
 
 def _scenario(case: Case) -> Scenario:
-    return load_scenario("field", [f"{key}={value}" for key, value in case.settings], case.variant.protocol)
+    name = case.world.example
+    source = "field" if name is None else example_folders()[name] / f"{name}.toml"
+    return load_scenario(source, [f"{key}={value}" for key, value in case.settings], case.variant.protocol)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from serai.field.study import (
     TITLE,
     Axis,
     Variant,
+    World,
     on_axis,
+    runs_in,
     whole_dial,
 )
 from serai.log.metrics import declared
@@ -122,14 +124,15 @@ def axis_table(study: Study, axis: Axis) -> Table:
     scales = [_scale(metric) for metric in metrics]
     rows = []
     for world in on_axis(axis):
-        for variant in COMPARED:
+        for variant in runs_in(world):
             strong = variant is SERAI
             cells = [
                 estimated(study.at(world, variant, metric), scale, strong)
                 for metric, scale in zip(metrics, scales, strict=True)
             ]
             won = text("") if strong else _share(study.share_won(world, variant))
-            rows.append((Cell(f"{world.at:g}", world.at), text(variant.name, strong), *cells, won))
+            place = Cell(f"{world.at:g}", world.at) if axis.is_numbered else text(world.name)
+            rows.append((place, text(variant.name, strong), *cells, won))
     heads = (axis.label, "", *(scale.heading for scale in scales), "SERAI wins, %")
     remarks = tuple(filter(None, (axis.remark,)))
     return Table(axis.name, f"{axis.title}.", heads, tuple(rows), remarks)
@@ -244,11 +247,19 @@ def _within(study: Study) -> Picture:
 
 
 def _along(study: Study, axis: Axis) -> tuple[Picture, ...]:
-    pictures = []
-    for metric in _metrics_of(axis):
+    pictures: list[Picture] = []
+
+    def worlds_of(variant: Variant) -> list[World]:
+        return [world for world in on_axis(axis) if variant in runs_in(world)]
+
+    for metric in _metrics_of(axis) if axis.is_numbered else ():
         scale = _scale(metric)
         series = [
-            _series(one, [(world.at, study.at(world, one, metric)) for world in on_axis(axis)], scale.factor)
+            _series(
+                one,
+                [(world.at, study.at(world, one, metric)) for world in on_axis(axis) if one in runs_in(world)],
+                scale.factor,
+            )
             for one in COMPARED
         ]
         drawn = [one for one in series if one.at]
@@ -289,14 +300,16 @@ _PRICE: Final = (
 
 def _left_out() -> str:
     return (
-        "Not simulated: messages that are lost on the air (and so no acknowledgements), and sensors that fail for other"
-        " reasons than an empty battery."
+        "Not simulated: control messages that are lost on the air, interference, and radios that cannot hear while they"
+        " send."
     )
 
 
 def write_study(study: Study, folder: Path) -> Path:
     """The page of the study, with its tables and figures beside it."""
-    subtitle = f"{in_words(study.runs, 'run')} · seeds 0 to {study.seeds - 1}, a fifth of them beside the main table"
+    subtitle = (
+        f"{in_words(study.runs, 'run')} · seeds 0 to {study.seeds - 1}, a fifth of them or fewer beside the main table"
+    )
     return write_page(folder, TITLE, subtitle, list(_chapters(study)))
 
 
@@ -329,9 +342,9 @@ def as_markdown(study: Study) -> str:
     lines = ["# SERAI against the others", ""]
     lines += _paragraph(
         f"This page is written by `serai paper {NAME} --seeds {study.seeds} --markdown FILE`: {study.runs:,} runs,"
-        f" seeds 0 to {study.seeds - 1} for the main table, a fifth of them (but at least 20) for all others, serai"
-        f" {study.version}. Nothing on it is edited by hand. Numbers are means with 95 % confidence intervals. The"
-        " protocol: [SERAI](serai.md)."
+        f" seeds 0 to {study.seeds - 1} for the main table, a fifth of them or fewer (but at least 20) for all others,"
+        f" serai {study.version}. Nothing on it is edited by hand. Numbers are means with 95 % confidence intervals."
+        " The protocol: [SERAI](serai.md)."
     )
     for words in (*answer(study), *_PRICE, _left_out()):
         lines += _paragraph(words)

@@ -103,6 +103,8 @@ class Network:
         """The records of the whole run, or of the run until the end of the slot in which a battery is empty."""
         for slot in range(self.scenario.duration_s):
             self.now = slot
+            for number in self.world.failing if slot == self.scenario.sensors.fail_at_s else ():
+                self.sensors[number].exhausted = True
             self.expire()
             self.bear()
             self.act()

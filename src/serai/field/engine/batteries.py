@@ -45,6 +45,14 @@ def exhaust(field: Field, sensor: int) -> None:
 
 
 @step
+def let_fail(field: Field) -> None:
+    """Sensors that are to fail in this slot are as if their batteries were empty."""
+    if field.clock[0].slot == field.limits.fail_slot:
+        for i in range(len(field.failing)):
+            exhaust(field, field.failing[i])
+
+
+@step
 def is_dead(field: Field, sensor: int) -> bool:
     """Whether the sensor has died in an earlier slot."""
     return bool(field.sensors[sensor].died != NONE)

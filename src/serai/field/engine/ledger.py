@@ -8,7 +8,7 @@ from serai.core.jit import rule, step
 from serai.core.order import mix
 from serai.field.engine.batteries import pay
 from serai.field.engine.reach import locate
-from serai.field.engine.state import DEAD, FULL, NONE, RELAY, Field
+from serai.field.engine.state import DEAD, FULL, LOST, NONE, RELAY, Field
 
 FEW = 16  # places in two cache lines
 
@@ -27,6 +27,15 @@ def log_transfer(
     row.addressee = NONE if addressee == NONE else len(field.sensors) + addressee
     row.kind, row.outcome, row.moved = kind, refused, kind == RELAY
     row.stored = kind <= RELAY and receiver < len(field.sensors) and not refused  # of a return `log_stored` tells
+
+
+@step
+def log_lost(field: Field, event: int, sender: int, receiver: int, addressee: int, kind: int) -> None:
+    """An event was sent, and lost on the air."""
+    log_transfer(field, event, sender, receiver, addressee, kind, True)
+    if field.limits.full_log:
+        row = field.transfer_log[field.tally[0].transfers - 1]
+        row.outcome, row.moved = LOST, False
 
 
 @step

@@ -90,6 +90,7 @@ def lay_out(
             line=np.zeros(sensors, np.int64),
             next_line=np.zeros(sensors, np.int32),
             exhausted=np.zeros(sensors, np.int32),
+            failing=world.failing,
             arrived=np.zeros(pool, np.int32),
             within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),

@@ -2,6 +2,7 @@
 
 from serai.core.jit import step
 from serai.core.order import slot_key
+from serai.field.engine.batteries import let_fail
 from serai.field.engine.control import charge_all_floods, look_at_spending, say_hello
 from serai.field.engine.reach import anybody_in_range, come_to, find_listeners
 from serai.field.engine.state import Field, Records
@@ -17,6 +18,7 @@ def set_clock(field: Field, slot: int) -> None:
     field.clock[0].slot, field.clock[0].turn = slot, BEFORE_ALL
     field.clock[0].key = slot_key(field.limits.key, slot)
     look_at_spending(field, slot)
+    let_fail(field)
 
 
 @step

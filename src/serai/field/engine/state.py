@@ -29,6 +29,7 @@ DROPS = ("expired", "spent", "full", "stranded", "dead")
 EXPIRED, SPENT, FULL, STRANDED, DEAD = range(len(DROPS))
 TRANSFERS = ("source", "relay", "return", "placement")
 SOURCE, RELAY, RETURN, PLACEMENT = range(len(TRANSFERS))
+LOST = 2  # how a transfer ended: `serai.field.log.OUTCOMES`
 MESSAGES = ("path", "route", "election", "hello", "reply", "notice")  # of control; the first three are floods
 PATH, ROUTE, ELECTION, HELLO, REPLY, NOTICE = range(len(MESSAGES))
 FLOODS = 3
@@ -202,6 +203,8 @@ class Limits(NamedTuple):
     steady_middle: int
     steady_end: int
     control_costs: bool
+    loss: float  # the part of event transmissions that is lost
+    fail_slot: int  # the slot in which `failing` fail, or NONE
     pruned_floods: bool  # CET++: see serai.field.engine.flooding
     hello_bits: float
     reply_bits: float
@@ -275,6 +278,7 @@ class Field(NamedTuple):
     line: NDArray[np.int64]  # heap of places
     next_line: NDArray[np.int32]  # sensors in line for the next slot
     exhausted: NDArray[np.int32]  # sensors that die with this slot
+    failing: NDArray[np.int32]  # sensors that fail in `limits.fail_slot`
     arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
     tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
     # scratch

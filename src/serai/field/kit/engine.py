@@ -56,6 +56,7 @@ class Network(Exchange):
         for slot in range(self.limits.slots):
             self.now = self.books.now = slot
             self.books.look_at_spending(self.sites, slot)
+            self.let_fail()
             self.expire()
             self.give_births()
             self.move()
@@ -72,6 +73,12 @@ class Network(Exchange):
                 break
         self.books.look_at_spending(self.sites, self.now + 1)
         return self.books.close(self.sites)
+
+    def let_fail(self) -> None:
+        """Sensors that are to fail in this second are as if their batteries were empty."""
+        if self.now == self.limits.fail_slot:
+            for number in self.books.world.failing.tolist():
+                self.sites[number].exhausted = True
 
     # ---- queues
 

@@ -3,25 +3,34 @@
 from serai.core.jit import rule, step
 from serai.field.engine.ledger import accept, log_refused, log_stored, log_transfer
 from serai.field.engine.state import NONE, RETURN
+from serai.field.serai_parts.air import acknowledge, gets_lost, tries
 from serai.field.serai_parts.control import GOAL_BITS, LOAD_BITS, hear
 from serai.field.serai_parts.copies import (
     free_map,
     give_map,
-    is_full,
+    has_room,
     make_fresh,
     make_room,
     new_copy,
     settle,
-    victim_at,
     want,
     would_give_map,
 )
 from serai.field.serai_parts.pushing import ask, is_new_to, offer_size
 from serai.field.serai_parts.routes import find_contact
-from serai.field.serai_parts.sending import count_along, hand_event, left_bits, map_size
+from serai.field.serai_parts.sending import (
+    ARRIVED,
+    LOST,
+    STUCK,
+    UNPAID,
+    count_along,
+    hand_event,
+    left_bits,
+    map_size,
+)
 from serai.field.serai_parts.state import DEPOSIT, HOME, RELAY_COPY, Serai, holds, is_cleared, is_empty, take
 
-GIVEN, NO_BITS, UNPAID = range(3)
+GIVEN, NOT_NOW, NEVER_AGAIN = range(3)  # NOT_NOW: no bits left, or not heard; NEVER_AGAIN: its battery is empty
 
 # ---- rule 7: handover
 
@@ -47,9 +56,9 @@ def empty_queue(net: Serai, sensor: int, subscriber: int, session: int) -> bool:
         while c != NONE:
             if holds(net.wanted, c, subscriber):
                 fate = give(net, c, subscriber, session)
-                if fate == UNPAID:
+                if fate == NEVER_AGAIN:
                     return False
-                still = still or fate == NO_BITS
+                still = still or fate == NOT_NOW
             c = net.copies[c].next
         if not still:
             take(net.asked, sensor, subscriber)
@@ -59,7 +68,7 @@ def empty_queue(net: Serai, sensor: int, subscriber: int, session: int) -> bool:
         while c != NONE:
             if is_for_carrier(net, c, subscriber):
                 fate = give(net, c, subscriber, session)
-                if fate == UNPAID:
+                if fate == NEVER_AGAIN:
                     return False
                 done = done and fate == GIVEN
             c = net.copies[c].next
@@ -83,14 +92,15 @@ def give(net: Serai, c: int, subscriber: int, session: int) -> int:
     asks = bool(copy.exposed) and net.rules.offers
     needed = int(net.field.limits.bits) + map_bits + (offer_size(net, copy.sensor, subscriber) if asks else 0)
     if needed > left_bits(net, subscriber):
-        return NO_BITS
+        return NOT_NOW
     if asks:
         ask(net, copy.sensor, subscriber)
         if not is_new_to(net, subscriber, copy.event):
             settle(net, c, subscriber)
             return GIVEN
-    if not hand_event(net, copy.event, copy.sensor, subscriber, subscriber, (map_bits, 0)):
-        return UNPAID
+    fate = hand_event(net, copy.event, copy.sensor, subscriber, subscriber, (map_bits, 0))
+    if fate != ARRIVED:
+        return NEVER_AGAIN if fate == UNPAID else NOT_NOW
     settle(net, c, subscriber)
     m, copy.map = copy.map, NONE
     if gives:
@@ -142,12 +152,14 @@ def load_from(net: Serai, sensor: int, subscriber: int, session: int) -> None:
         copy = net.copies[c]
         fits = int(net.field.limits.bits) + LOAD_BITS <= left_bits(net, subscriber)
         if copy.walker == subscriber and net.field.clock[0].slot <= copy.until and fits:
-            if not hand_event(net, copy.event, sensor, subscriber, copy.target, (0, LOAD_BITS)):
+            fate = hand_event(net, copy.event, sensor, subscriber, copy.target, (0, LOAD_BITS))
+            if fate == UNPAID:
                 return
-            contact = find_contact(net, session, copy.drop_at)
-            until = net.reach[contact].last if contact != NONE else NONE
-            take_load(net, subscriber, copy.event, copy.target, copy.drop_at, until)
-            settle(net, c, copy.target)
+            if fate == ARRIVED:
+                contact = find_contact(net, session, copy.drop_at)
+                until = net.reach[contact].last if contact != NONE else NONE
+                take_load(net, subscriber, copy.event, copy.target, copy.drop_at, until)
+                settle(net, c, copy.target)
         c = copy.next
 
 
@@ -180,9 +192,7 @@ def unload(net: Serai, subscriber: int) -> None:
         gone = is_cleared(net, taken.event)
         place = NONE if gone else place_to_drop(net, subscriber, i)
         fits = int(net.field.limits.bits) + GOAL_BITS <= left_bits(net, subscriber)
-        if place != NONE and fits:
-            drop_load(net, subscriber, place, taken.event, taken.target)
-        if gone or (place != NONE and fits):
+        if gone or (place != NONE and fits and drop_load(net, subscriber, place, taken.event, taken.target)):
             if before == NONE:
                 who.loads = following
             else:
@@ -210,31 +220,37 @@ def place_to_drop(net: Serai, subscriber: int, i: int) -> int:
 
 
 @step
-def drop_load(net: Serai, subscriber: int, sensor: int, event: int, target: int) -> None:
-    """A walker gives a sensor an event for another subscriber; it goes on from there as a new copy does."""
-    if not is_taken(net, subscriber, sensor, event, target, (0, GOAL_BITS)):
-        return
-    c = new_copy(net, sensor, event, RELAY_COPY, False)
-    if c != NONE:
-        want(net, c, target)
-        make_fresh(net, c)
+def drop_load(net: Serai, subscriber: int, sensor: int, event: int, target: int) -> bool:
+    """A walker gives a sensor an event for another subscriber, and is rid of it; it goes on as a new copy does."""
+    fate = give_back(net, subscriber, sensor, event, target, (0, GOAL_BITS))
+    if fate == ARRIVED:
+        c = new_copy(net, sensor, event, RELAY_COPY, False)
+        if c != NONE:
+            want(net, c, target)
+            make_fresh(net, c)
+    return fate != STUCK
 
 
 @rule
-def is_taken(net: Serai, subscriber: int, sensor: int, event: int, addressee: int, along: tuple[int, int]) -> bool:
-    """A subscriber sends a sensor an event, with a map or an address; whether the sensor took it, and has made room."""
-    field = net.field
-    net.walkers[subscriber].spent_bits += int(field.limits.bits) + along[0] + along[1]
-    count_along(net, along[0], along[1])
-    reason = accept(field, sensor, is_full(net, sensor) and victim_at(net, sensor) == NONE)
-    log_transfer(field, event, len(field.sensors) + subscriber, sensor, addressee, RETURN, reason != NONE)
-    if reason != NONE:
-        log_refused(field, event, sensor, reason, addressee)
-        return False
-    log_stored(field)
-    hear(net, sensor, along[0] + along[1])
-    make_room(net, sensor)
-    return True
+def give_back(net: Serai, subscriber: int, sensor: int, event: int, addressee: int, along: tuple[int, int]) -> int:
+    """A subscriber sends a sensor an event, with a map or an address: LOST, STUCK, or ARRIVED where room was made."""
+    field, sender = net.field, len(net.field.sensors) + subscriber
+    for nth in range(tries(net)):
+        net.walkers[subscriber].spent_bits += int(field.limits.bits) + along[0] + along[1]
+        count_along(net, along[0], along[1])
+        if gets_lost(net, event, sender, sensor, addressee, RETURN, nth):
+            continue
+        reason = accept(field, sensor, not has_room(net, sensor))
+        log_transfer(field, event, sender, sensor, addressee, RETURN, reason != NONE)
+        if reason != NONE:
+            log_refused(field, event, sensor, reason, addressee)
+            return LOST
+        log_stored(field)
+        hear(net, sensor, along[0] + along[1])
+        acknowledge(net, sender, sensor)
+        make_room(net, sensor)
+        return ARRIVED
+    return STUCK
 
 
 # ---- rule 9: deposits
@@ -295,9 +311,12 @@ def place_to_deposit(net: Serai, subscriber: int, i: int) -> int:
 def leave_event(net: Serai, subscriber: int, near: int, i: int) -> None:
     """A carrier leaves an event of its bag at a sensor, with the want map; it goes on from there as a new copy does."""
     item, at = net.carried[i], net.near[subscriber, near]
+    fate = give_back(net, subscriber, at.sensor, item.event, NONE, (map_size(net), 0))
+    if fate == STUCK:
+        return
     net.served[i, item.served] = net.sessions[at.session].community
     item.served += 1
-    if not is_taken(net, subscriber, at.sensor, item.event, NONE, (map_size(net), 0)):
+    if fate != ARRIVED:
         return
     c = new_copy(net, at.sensor, item.event, DEPOSIT, True)
     if c != NONE:

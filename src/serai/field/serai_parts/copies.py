@@ -129,6 +129,17 @@ def settle(net: Serai, c: int, subscriber: int) -> None:
 
 
 @step
+def want_again(net: Serai, c: int, subscriber: int) -> None:
+    """Nothing came of serving the subscriber from this copy: from S back to W."""
+    take(net.settled, c, subscriber)
+    if net.copies[c].kind != HOME and is_empty(net, net.wanted, c):
+        leave_calendar(net, c)
+        event = net.copies[c].event
+        enter_calendar(net, c, expiry_slot(net.field.event_time[event], net.field.limits.lifetime))
+    want(net, c, subscriber)
+
+
+@step
 def can_be_carried(net: Serai, c: int) -> bool:
     """Whether a carrier may still take the event away from here."""
     copy = net.copies[c]
@@ -163,6 +174,18 @@ def give_map(net: Serai, c: int) -> int:
     if can_be_carried(net, c):
         net.posts[net.copies[c].sensor].to_carry += 1
     return m
+
+
+@step
+def take_map_back(net: Serai, c: int, m: int, exposed: bool) -> None:
+    """The want map of a home copy has not left it: it is as exposed as before, and may be given to somebody else."""
+    if can_be_carried(net, c):
+        net.posts[net.copies[c].sensor].to_carry -= 1
+    net.copies[c].exposed = exposed
+    net.copies[c].given -= 1
+    if can_be_carried(net, c):
+        net.posts[net.copies[c].sensor].to_carry += 1
+    free_map(net, m)
 
 
 @rule
@@ -244,6 +267,12 @@ def is_full(net: Serai, sensor: int) -> bool:
 
 
 @step
+def has_room(net: Serai, sensor: int) -> bool:
+    """Whether the sensor has room in its queue, or can make some."""
+    return not is_full(net, sensor) or victim_at(net, sensor) != NONE
+
+
+@step
 def make_room(net: Serai, sensor: int) -> None:
     """A full queue drops what it can do without."""
     if is_full(net, sensor):
@@ -271,7 +300,7 @@ def publish_next_event(net: Serai) -> None:
     sensor = field.event_sensor[event]
     if is_dead(field, sensor):
         return
-    if is_full(net, sensor) and victim_at(net, sensor) == NONE:
+    if not has_room(net, sensor):
         log_drop(field, event, sensor, FULL, NONE)
         return
     make_room(net, sensor)

@@ -9,7 +9,7 @@ from serai.field.engine.state import NONE
 from serai.field.serai_parts.control import OFFER_BITS, OFFER_HEADER_BITS, count_message, tell, tell_subscriber
 from serai.field.serai_parts.copies import assign, free_map, give_map, settle, would_give_map
 from serai.field.serai_parts.routes import find_walker, find_way, waits
-from serai.field.serai_parts.sending import ARRIVED, UNPAID, lay_down, map_size, send_along
+from serai.field.serai_parts.sending import ARRIVED, STUCK, UNPAID, can_keep, lay_down, map_size, send_along
 from serai.field.serai_parts.state import HOME, OFFER, Serai, holds, is_empty, take, waiting_time
 
 
@@ -48,7 +48,7 @@ def push_from(net: Serai, session: int, first: int, heard: int, sensor: int) -> 
                     settle(net, c, subscriber)
                 elif walks:
                     assign(net, c, subscriber)
-                elif not push_copy(net, c, subscriber, hops, root, at.carry and would_give_map(net, c, subscriber)):
+                elif not push_copy(net, c, subscriber, hops, at.carry and would_give_map(net, c, subscriber)):
                     return
         still = still or holds(net.wanted, c, subscriber)
         c = copy.next
@@ -69,18 +69,23 @@ def may_pull(net: Serai, c: int, subscriber: int, heard: int) -> bool:
 
 
 @rule
-def push_copy(net: Serai, c: int, subscriber: int, hops: int, root: int, gives: bool) -> bool:
-    """Send a copy along `way` to its root, where it waits for the subscriber; whether the sensor could pay for it.
+def push_copy(net: Serai, c: int, subscriber: int, hops: int, gives: bool) -> bool:
+    """Send a copy along `way` for so many hops, where it waits for the subscriber; whether the sensor could pay for it.
+
+    If it is not heard on the way, it stays where it is.
 
     `gives`: the want map of all others goes along, for the subscriber carries.
     """
     copy, exposed = net.copies[c], bool(net.copies[c].exposed)
-    fate = send_along(net, copy.event, copy.sensor, hops, subscriber, map_size(net) if gives else 0)
+    fate, place = send_along(net, copy.event, copy.sensor, hops, subscriber, map_size(net) if gives else 0)
     if fate == UNPAID:
         return False
+    if fate == STUCK and place == copy.sensor:
+        return True
     settle(net, c, subscriber)
-    m = give_map(net, c) if gives else NONE
-    relay = lay_down(net, root, copy.event, subscriber, exposed) if fate == ARRIVED else NONE
+    m, relay = give_map(net, c) if gives else NONE, NONE
+    if fate == ARRIVED or (fate == STUCK and can_keep(net, place, copy.event, subscriber, True)):
+        relay = lay_down(net, place, copy.event, subscriber, exposed)
     if relay != NONE:
         net.copies[relay].map = m
     elif m != NONE:

@@ -23,6 +23,9 @@ class Settings(BaseModel):
     silent_while_pausing: ClassVar[bool] = False
     """A subscriber is heard while it pauses, too: no setting, as the pause belongs to the path that it announces."""
 
+    acknowledges: ClassVar[bool] = True
+    """Events are sent again if they are lost (`radio.loss`)."""
+
     name: Literal["serai"] = "serai"
     t_0_s: Seconds = setting(
         950_400.0,

@@ -16,12 +16,14 @@ from serai.field.serai_parts.copies import (
     make_room,
     new_copy,
     settle,
+    take_map_back,
     want,
+    want_again,
     would_give_map,
 )
 from serai.field.serai_parts.pushing import push_copy
 from serai.field.serai_parts.routes import cheapest, find_contact, find_walker, find_way, waits
-from serai.field.serai_parts.sending import ARRIVED, UNPAID, hop, map_size
+from serai.field.serai_parts.sending import ARRIVED, STUCK, UNPAID, can_keep, hop, map_size
 from serai.field.serai_parts.sessions_table import find_session
 from serai.field.serai_parts.state import FAR, FREE, RELAY_COPY, Serai, holds
 
@@ -56,7 +58,7 @@ def spread(net: Serai, c: int) -> None:
             goal = net.goals[i]
             gives = i == goals - 1 and last_gives(net, c, i)
             hops = find_way(net, net.way, net.copies[c].sensor, goal.root)
-            if not push_copy(net, c, goal.subscriber, hops, goal.root, gives):
+            if not push_copy(net, c, goal.subscriber, hops, gives):
                 return
     if goals == 0 and net.rules.pull_at_birth and can_be_carried(net, c):
         call_carrier(net, c)
@@ -125,24 +127,45 @@ def send_down_tree(net: Serai, c: int, goals: int) -> None:
     m = give_map(net, c) if gives else NONE
     nodes = grow_tree(net, copy.sensor, goals, bool(gives))
     for n in range(1, nodes):
-        node = net.tree[n]
-        parent = net.tree[node.parent]
-        if parent.arrived:
-            node.arrived = go_down(net, copy.event, n, goals)
-            if node.arrived and node.root:
-                relay = lay_down_for_all(net, copy.event, n, goals, exposed)
-                if relay != NONE and net.goals[goals - 1].node == n:
-                    net.copies[relay].map = m
-                    m = NONE
+        if not net.tree[net.tree[n].parent].arrived:
+            continue
+        fate = go_down(net, copy.event, n, goals)
+        net.tree[n].arrived = fate == ARRIVED
+        place = place_of_copy(net, n, fate)
+        has_map = net.goals[goals - 1].node == n if place == n else net.tree[n].map
+        if place == 0:
+            take_back(net, c, n, goals)
+            if has_map:
+                take_map_back(net, c, m, exposed)
+                m = NONE
+        elif place != NONE and lay_down_for_all(net, copy.event, place, n, goals, exposed) and has_map:
+            net.copies[net.tree[place].relay].map = m
+            m = NONE
     if m != NONE:
         free_map(net, m)
+
+
+@step
+def place_of_copy(net: Serai, n: int, fate: int) -> int:
+    """The node at which a copy is to lie after the hop to the n-th: at a root, or where it was not heard; or NONE."""
+    if fate == STUCK:
+        return int(net.tree[n].parent)
+    return n if fate == ARRIVED and net.tree[n].root else NONE
+
+
+@step
+def take_back(net: Serai, c: int, n: int, goals: int) -> None:
+    """The copy did not get from its sensor to a node: those beyond are to be served from it as before."""
+    for i in range(goals):
+        if is_beyond(net, n, net.goals[i].node):
+            want_again(net, c, net.goals[i].subscriber)
 
 
 @rule
 def grow_tree(net: Serai, sensor: int, goals: int, gives: bool) -> int:
     """The tree to all goals: each branch leaves it where it is nearest to its goal; how many nodes it has."""
     net.tree[0].sensor, net.tree[0].parent, net.tree[0].root, net.tree[0].arrived = sensor, NONE, False, True
-    net.tree[0].outgoing = 0
+    net.tree[0].outgoing, net.tree[0].relay = 0, NONE
     nodes = 1
     for i in range(goals):
         goal = net.goals[i]
@@ -154,6 +177,7 @@ def grow_tree(net: Serai, sensor: int, goals: int, gives: bool) -> int:
             node = net.tree[nodes]
             node.sensor, node.parent, node.edge = net.field.neighbors[net.way[n]], at, net.way[n]
             node.goals, node.outgoing, node.root, node.map, node.arrived = 0, 0, False, False, False
+            node.relay = NONE
             net.tree[at].outgoing += 1
             at = nodes
             nodes += 1
@@ -178,8 +202,8 @@ def nearest_node(net: Serai, session: int, nodes: int) -> int:
 
 
 @rule
-def go_down(net: Serai, event: int, n: int, goals: int) -> bool:
-    """The event goes over the link to a node; whether it arrives."""
+def go_down(net: Serai, event: int, n: int, goals: int) -> int:
+    """The event goes over the link to a node: what becomes of it."""
     node = net.tree[n]
     parent = net.tree[node.parent]
     addressee = NONE
@@ -192,12 +216,14 @@ def go_down(net: Serai, event: int, n: int, goals: int) -> bool:
     fate = hop(net, event, parent.sensor, node.edge, addressee, kind, bool(node.root), along)
     parent.outgoing -= 1
     is_last = parent.outgoing == 0 and not parent.root
+    if fate == STUCK:
+        return STUCK
     if fate == UNPAID:
         if node.parent != 0 and is_last:
             log_drop(net.field, event, parent.sensor, DEAD, NONE)
     elif net.field.limits.full_log and not is_last:  # the copy that came to the parent stays for others
         net.field.transfer_log[net.field.tally[0].transfers - 1].moved = False
-    return fate == ARRIVED
+    return fate
 
 
 @step
@@ -209,15 +235,24 @@ def is_beyond(net: Serai, n: int, node: int) -> bool:
 
 
 @step
-def lay_down_for_all(net: Serai, event: int, n: int, goals: int, exposed: bool) -> int:
-    """One relay copy for all goals that have the node as their root; NONE: the pool is short."""
-    make_room(net, net.tree[n].sensor)
-    c = new_copy(net, net.tree[n].sensor, event, RELAY_COPY, exposed)
-    if c != NONE:
-        for i in range(goals):
-            if net.goals[i].node == n:
-                want(net, c, net.goals[i].subscriber)
-    return c
+def lay_down_for_all(net: Serai, event: int, place: int, n: int, goals: int, exposed: bool) -> bool:
+    """One relay copy at a node of the tree for all goals at the n-th; if that is another one, for all beyond it.
+
+    Whether it lies there.
+    """
+    node = net.tree[place]
+    if node.relay == NONE:
+        if place != n and not can_keep(net, node.sensor, event, NONE, node.outgoing == 0):
+            return False
+        make_room(net, node.sensor)
+        node.relay = new_copy(net, node.sensor, event, RELAY_COPY, exposed)
+    if node.relay == NONE:
+        return False
+    node.root = True  # the event stays here, too
+    for i in range(goals):
+        if net.goals[i].node == n or (place != n and is_beyond(net, n, net.goals[i].node)):
+            want(net, node.relay, net.goals[i].subscriber)
+    return True
 
 
 # ---- to a carrier
@@ -244,4 +279,4 @@ def call_carrier(net: Serai, c: int) -> None:
         session = at.next
     if best != NONE:
         hops = find_way(net, net.way, copy.sensor, best_root)
-        push_copy(net, c, net.sessions[best].subscriber, hops, best_root, True)
+        push_copy(net, c, net.sessions[best].subscriber, hops, True)

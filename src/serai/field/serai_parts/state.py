@@ -18,8 +18,8 @@ from serai.field.serai_parts.settings import Rules
 HOME, RELAY_COPY, DEPOSIT, FREE = range(4)
 NEVER = 1 << 30  # a second that does not come
 FAR = 1 << 60  # a cost beyond all others
-MESSAGES = ("hello", "reply", "map", "price", "announce", "subscriptions", "offer", "want_map", "address")
-HELLO, REPLY, MAP, PRICE, ANNOUNCE, SUBSCRIPTIONS, OFFER, WANT_MAP, ADDRESS = range(len(MESSAGES))
+MESSAGES = ("hello", "reply", "map", "price", "announce", "subscriptions", "offer", "want_map", "address", "ack")
+HELLO, REPLY, MAP, PRICE, ANNOUNCE, SUBSCRIPTIONS, OFFER, WANT_MAP, ADDRESS, ACK = range(len(MESSAGES))
 
 LEG = np.dtype(
     [("first", "i4"), ("last", "i4"), ("rows", "i4"), ("rows_end", "i4")],  # seconds, and reach[rows : rows_end]
@@ -114,6 +114,7 @@ NODE = np.dtype(  # in the tree of a multicast
         ("sensor", "i4"), ("parent", "i4"), ("edge", "i4"),
         ("goals", "i4"), ("outgoing", "i4"),  # goals at it and beyond, hops that go out from it
         ("root", "u1"), ("map", "u1"), ("arrived", "u1"),
+        ("relay", "i4"),  # the copy that lies at it
     ],
     align=True,
 )  # fmt: skip
