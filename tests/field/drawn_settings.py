@@ -40,7 +40,7 @@ PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "silent_while_pausing": st.booleans(),
     },
     "serai": {
-        "t_0": st.sampled_from(["11 d", "1 d", "100 d"]),
+        "t_0": st.sampled_from(["5 d", "1 d", "100 d"]),
         "kappa": mostly(20.0, 0.0, 1.0),
         "x": mostly(6.0, 1.0),
         "price_interval": mostly(20, 600, 1, 7),

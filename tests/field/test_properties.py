@@ -238,7 +238,7 @@ def assert_added_up(case: Case, records: Records) -> None:
     assert counts(row.sender for row in records.transfers if row.sender < nodes) == numbered(records.sent)
     assert counts(row.receiver for row in accepted if row.receiver < nodes) == numbered(records.received)
     assert counts(drop.reason for drop in records.drops) == +records.drops_by_reason
-    assert first_receptions(case.world, records.transfers) == [reception[:3] for reception in records.receptions]
+    assert first_receptions(case.world, accepted) == [reception[:3] for reception in records.receptions]
     assert energy_of(case, records.transfers) == records.event_pj
 
 

@@ -328,7 +328,7 @@ def aggregate_full_log(full: FullLog, run: FieldRun) -> Ledger:
 def _first_receptions(transfers: Transfers, run: FieldRun) -> dict[str, Any]:
     """The first time that each subscriber was handed each event, in the order in which it happened."""
     world, sensors = run.world, len(run.world.sensor_x)
-    handed_over = np.flatnonzero(transfers.receiver >= sensors)
+    handed_over = np.flatnonzero((transfers.receiver >= sensors) & (transfers.outcome == 0))
     subscriber = transfers.receiver[handed_over] - sensors
     pair = transfers.event[handed_over].astype(np.int64) * len(world.low) + subscriber
     first = np.sort(np.unique(pair, return_index=True)[1])

@@ -89,7 +89,7 @@ COMPARED: Final = (DG, CED, CET, CET_PLUS, SERAI)
 
 DEFAULT: Final = World("as built in", 0.0)
 
-_DIAL_DAYS: Final = (2, 4, 7, 16, 24, 40)
+_DIAL_DAYS: Final = (2, 3, 8, 11, 16, 24, 40)
 
 
 def dial() -> list[tuple[float, Variant]]:
@@ -145,7 +145,7 @@ def _emptying(battery_j: float) -> World:
     return World(f"batteries of {written}", battery_j, (("sensors.battery", written), _FELT), (days,))
 
 
-_DAYS_PER_J: Final = 1.1
+_DAYS_PER_J: Final = 0.5
 _FELT: Final = ("radio.control_costs", "true")
 
 AXES: Final = (

@@ -103,7 +103,9 @@ TRANSFERS = pa.schema(
         column("addressee", INDEX, "node for which the copy is on its way; -1: none"),
         column("bytes", BYTES, "bytes sent"),
         column("kind", WORD, "`source`, `relay`, `return`, `placement`, `copy`, `event` or `notification`: see below"),
-        column("outcome", WORD, "`accepted`, `duplicate`, `refused`, `late`, `broken`, `unfinished` or `lost`: see below"),
+        column(
+            "outcome", WORD, "`accepted`, `duplicate`, `refused`, `late`, `broken`, `unfinished` or `lost`: see below"
+        ),
         column("stored", pa.bool_(), "whether one more copy lies in the receiver's queue or store"),
         column("moved", pa.bool_(), "whether one copy less lies in the sender's: it went itself"),
     ]

@@ -28,7 +28,7 @@ class Settings(BaseModel):
 
     name: Literal["serai"] = "serai"
     t_0_s: Seconds = setting(
-        950_400.0,
+        432_000.0,
         gt=0,
         le=1e12,
         alias="t_0",
