@@ -95,6 +95,20 @@ def test_contacts_that_may_be_taken_for_each_other_say_nothing() -> None:
     assert clocks_of(told(*right), [("n", "")], ["ferry"])[0].clock == "good"
 
 
+@pytest.mark.parametrize(
+    ("agreeing", "epochs", "expected"), [(2, 1, "unknown"), (6, 1, "corrected"), (6, 2, "unknown")]
+)
+def test_half_of_the_contacts_must_agree_and_nearly_all_if_they_may_be_of_several_boots(
+    agreeing: int, epochs: int, expected: str
+) -> None:
+    """Of ten contacts some are an hour ahead; the others differ by what no two have in common."""
+    rows = both("n", "ferry", [1e6 * number**2 for number in range(agreeing)], HOUR)
+    for number in range(agreeing, 10):
+        rows += both("n", "ferry", [1e6 * number**2], HOUR + 200.0 * number**2)
+    found = clocks_of(told(*rows), [("n", str(epoch)) for epoch in range(epochs)], ["ferry"])
+    assert {clock.clock for clock in found} == {expected}
+
+
 def test_events_keep_their_time_and_get_a_corrected_one() -> None:
     times = pa.array([BEGIN, None, BEGIN, BEGIN], pa.timestamp("us", "UTC"))
     events = pa.table({"node": ["a", "a", "b", None], "epoch": ["1", "1", "1", None], "time": times})

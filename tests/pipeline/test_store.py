@@ -20,7 +20,8 @@ from serai.pipeline.run import Progress, _Work, match_again, retry, run
 from serai.pipeline.tables import Tables
 from serai.spark import leases
 from serai.spark.stores import store_at
-from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, event, logs, make_field, put, tables_of
+from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, event, logs, make_field, put, rows_of, tables_of
+from tests.pipeline.test_clocks import files_of_a_field
 from tests.pipeline.test_pipeline import THOROUGH, once, outbox
 from tests.spark.cluster import until
 from tests.spark.object_store import BUCKET, Stand
@@ -48,11 +49,16 @@ def test_all_is_as_in_a_folder(both: tuple[Path, Path], capsys: pytest.CaptureFi
         if number % 3 == 0:
             for field in both:
                 once(field)
+    for name, rows in files_of_a_field():  # with clocks that are off
+        put_both(both, name, rows)
     for field in both:
         (field.parent / "inbox" / "torn.parquet").write_bytes(b"PAR1 torn")
     here, there = (once(field) for field in both)
     assert here.as_dict() | {"receivers": ()} == there.as_dict() | {"receivers": ()}
     assert tables_of(both[0].parent / "home") == tables_of(HOME)
+    clocks = [rows_of(home, "clocks", "node", "epoch", "clock", "offset_s") for home in (both[0].parent / "home", HOME)]
+    assert clocks[0] == clocks[1]
+    assert ("n1", "1", "corrected", -3600.0) in clocks[1]
     assert outbox(both[0].parent) == outbox(both[1].parent)
     assert not (both[1].parent / "home").exists()
     place = store_at(HOME)
