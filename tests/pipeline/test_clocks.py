@@ -10,7 +10,9 @@ import pytest
 
 from serai.pipeline.clocks import APART_S, Clock, Views, clocks_of, clocks_table, with_clocks
 from serai.pipeline.config import load_pipeline
+from serai.pipeline.reports import cells_of
 from serai.pipeline.run import run_once
+from serai.pipeline.summary import Summary
 from serai.pipeline.tables import Tables
 from serai.spark.stores import Folder
 from tests.pipeline.field import BEGIN, CONFIG, NOW, event, make_field, put, rows_of
@@ -163,7 +165,10 @@ def test_a_field_with_clocks_that_are_off(field: Path) -> None:
     assert nodes["n2"].silent_s == NOW - BEGIN.timestamp() - 5 * HOUR + 600
     assert nodes["n1"].median_delay_s == pytest.approx(NOW - BEGIN.timestamp() - 2 * HOUR - 60, rel=0.03)
     assert nodes["n2"].median_delay_s is None  # known to 2 % of 56 years
-    tables = Tables(Folder(field.parent / "home"))
+    home = Folder(field.parent / "home")
+    cells = [cells_of(Summary(home, status.batches), clocks)["n1"].begin_s[0] for clocks in ((), status.clocks)]
+    assert [begin_s - BEGIN.timestamp() for begin_s in cells] == [0, HOUR]
+    tables = Tables(home)
     events = with_clocks(tables.read("events"), tables.read("clocks")).to_pylist()
     assert {row["event"]: row["corrected"] - row["time"] for row in events if row["node"] == "n1"} == {
         f"n1/1/{seq}": timedelta(hours=1) for seq in range(3)

@@ -47,7 +47,7 @@ def test_health_in_every_format_once_and_what_does_not_fit(tmp_path: Path) -> No
     assert [(each.node, each.battery, each.boots) for each in status.health][:2] == [("n1", 0.2, 3), ("n2", None, None)]
     assert "the battery of n1: 0.2" in status.alerts
     page = (tmp_path / "home" / "report.html").read_text()
-    assert "<td>n1<td>2026-11-02T00:00:00+00:00<td class=number>0.2<td class=number>1,000" in page
+    assert "<td>n1<td>2026-11-02 00:00<td class=number>0.2<td class=number>1,000" in page
 
 
 def test_stores_of_live_nodes_tell_their_health(tmp_path: Path) -> None:

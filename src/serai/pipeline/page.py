@@ -40,7 +40,7 @@ h1{font-size:1.1rem;font-weight:600;color:var(--quiet);margin:0}
 h2{font-size:1.2rem;margin:1.6rem 0 .5rem;padding-top:.8rem;border-top:1px solid var(--line)}
 .lead{font:500 1.4rem/1.35 ui-serif,Georgia,serif;margin:.4rem 0 1rem;text-wrap:pretty}
 .quiet,figcaption{color:var(--quiet);font-size:.9rem}.alerts{padding-left:1.2rem;color:var(--bad)}
-.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.5rem}
+.pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1.5rem}
 figure{margin:0}figure svg{width:100%;height:auto;display:block}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
@@ -67,7 +67,7 @@ def page_of(status: Status, config: Pipeline, now: float) -> str:
     """The page as text."""
     tables = Tables(config.home)
     last = tables.last_batch()
-    cells = cells_of(Summary(config.home, 0 if last is None else last + 1))
+    cells = cells_of(Summary(config.home, 0 if last is None else last + 1), status.clocks)
     moment = datetime.fromtimestamp(now, UTC)
     alerts = "".join(f"<li>{escape(alert)}" for alert in status.alerts)
     pictures = [
@@ -121,6 +121,11 @@ def today(tables: Tables, now: float) -> str:
     return f"Today {_count(len(rows), 'file')} arrived with {_count(new, 'new event')}" + (
         f"; {bad} could not be read." if bad else "."
     )
+
+
+def _at(moment: str | None) -> str:
+    """A moment to the minute, in UTC as all on the page."""
+    return "–" if moment is None else moment[:16].replace("T", " ")
 
 
 def _number(number: float | None) -> str:
@@ -205,7 +210,7 @@ def strips_of(nodes: Sequence[NodeReport], cells: Mapping[str, Cells]) -> str | 
         told = zip(known.came.tolist(), known.begin_s.tolist(), strict=True)
         came = spread((Hole(count, start_s, start_s + CELL_S) for count, start_s in told), edges)
         lost = spread(known.holes, edges)
-        foot, most = row_height * (row + 1) - 4, max(float((came + lost).max()), 1.0)
+        foot, most = row_height * (row + 1) - 4, float((came + lost).max()) or 1.0
         drawing.text(label - 8, foot - 3, _short(node.node), text_anchor="end")
         drawing.line([(label, foot), (width, foot)], stroke=ink("line"))
         step, reach = (width - label) / _BINS, row_height - 6
@@ -260,8 +265,8 @@ def _tables(status: Status) -> list[str]:
             "Health",
             ["node", "said", "battery", "free", "dropped", "boots", "firmware"],
             len(status.health),
-            ([e.node, e.time, *(_number(n) for n in (e.battery, e.free_bytes, e.dropped, e.boots)), e.firmware or "–"]
-             for e in status.health),
+            ([e.node, _at(e.time), _number(e.battery), _number(e.free_bytes), _number(e.dropped), _number(e.boots),
+              e.firmware or "–"] for e in status.health),
             numbers=range(2, 6),
         ),
         _table(
@@ -275,7 +280,7 @@ def _tables(status: Status) -> list[str]:
             "Carriers",
             ["carrier", "events", "of nodes", "delay, median", "last came home"],
             len(status.carriers),
-            ([e.carrier, f"{e.events:,}", str(e.nodes), in_time(e.median_delay_s), e.last_arrival]
+            ([e.carrier, f"{e.events:,}", str(e.nodes), in_time(e.median_delay_s), _at(e.last_arrival)]
              for e in status.carriers),
             numbers=range(1, 4),
         ),

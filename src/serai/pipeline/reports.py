@@ -284,13 +284,17 @@ def wrong_clocks(seen: Mapping[str, Told], times: Mapping[Key, Told]) -> dict[st
 
 def _latest_us(summary: Summary, clocks: Iterable[Clock]) -> dict[str, float]:
     """When a node made the last event that came, without what its clock was off as far as that is known."""
-    offset_s = {(clock.node, clock.epoch): clock.offset_s or 0.0 for clock in clocks if clock.clock == "corrected"}
+    offset_s = _corrections(clocks)
     found: dict[str, float] = {}
     for key, told in _times(summary).items():
         if told.high is not None:
             here = told.high - 1e6 * offset_s.get(key, 0.0)
             found[key[0]] = max(here, found.get(key[0], here))
     return found
+
+
+def _corrections(clocks: Iterable[Clock]) -> dict[Key, float]:
+    return {(clock.node, clock.epoch): clock.offset_s or 0.0 for clock in clocks if clock.clock == "corrected"}
 
 
 def _same_offset(clocks: Iterable[Clock]) -> dict[str, float]:
@@ -316,8 +320,9 @@ class Cells(NamedTuple):
     holes: list[Hole]
 
 
-def cells_of(summary: Summary) -> dict[str, Cells]:
-    """When events of each node came from, and when those are missing whose numbers lie between others."""
+def cells_of(summary: Summary, clocks: Iterable[Clock] = ()) -> dict[str, Cells]:
+    """When events of each node were made, and when those are missing whose numbers lie between others."""
+    offset_s = _corrections(clocks)
     rows = summary.of("cell").sort_by([("of", "ascending"), ("at", "ascending")])
     at, came, low, high = (rows[name].to_numpy() for name in ("at", "rows", "low", "high"))
     inside = np.maximum(high - low + 1 - came, 0)
@@ -326,7 +331,8 @@ def cells_of(summary: Summary) -> dict[str, Cells]:
     found: dict[str, Cells] = {}
     for code, of in enumerate(key.dictionary.to_pylist()):
         mine = slice(begin[code], begin[code + 1])
-        start_s = at[mine] * float(CELL_S)
+        node, _, epoch = of.partition("\0")
+        start_s = at[mine] * float(CELL_S) - offset_s.get((node, epoch), 0.0)
         holes = [
             Hole(int(absent), float(start), float(start) + CELL_S)
             for absent, start in zip(inside[mine], start_s, strict=True)
@@ -335,7 +341,6 @@ def cells_of(summary: Summary) -> dict[str, Cells]:
         between = np.maximum(low[mine][1:] - high[mine][:-1] - 1, 0)
         for place in np.flatnonzero(between).tolist():
             holes.append(Hole(int(between[place]), float(start_s[place]) + CELL_S, float(start_s[place + 1])))
-        node = of.partition("\0")[0]
         more = found.get(node, Cells(np.empty(0), np.empty(0, np.int64), []))
         found[node] = Cells(np.r_[more.begin_s, start_s], np.r_[more.came, came[mine]], more.holes + holes)
     return found
@@ -357,7 +362,7 @@ def _alerts(
         if limits.silent_s is not None and node.silent_s is None:
             found.append(f"{node.node} has never been heard")
         if limits.silent_s is not None and node.silent_s is not None and node.silent_s > limits.silent_s:
-            found.append(f"{node.node} is silent for {node.silent_s / 86_400:.1f} d")
+            found.append(f"{node.node} has been silent for {node.silent_s / 86_400:.1f} d")
         share = 1 - (node.completeness or 0) if node.completeness is not None else 0
         if limits.missing is not None and share > limits.missing:
             found.append(f"{node.node} lacks {share:.0%} of its events: {', '.join(node.gaps)}")
