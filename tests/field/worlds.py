@@ -28,6 +28,7 @@ from serai.world.mobility import Tracks, random_waypoint
 from tests.field.drawn_settings import PROTOCOL_SETTINGS, sections_for
 from tests.field.naive import play
 from tests.field.naive.parts import Drop, Reception, Records, Transfer, Watched
+from tests.field.wishes import as_recorded
 
 Place = tuple[float, float]
 Walk = Sequence[tuple[float, float, float]]  # turning points: time, x, y
@@ -251,6 +252,7 @@ class Shape(NamedTuple):
     range_m: float | None = None  # reach in metres
     spread: float = 1.0  # the sensors' ranges differ by so much
     tracked: bool = False  # some are nowhere now and then, announce winding ways as one leg, or only carry
+    recorded: bool = False  # they ask as a file of subscriptions says: for several things, for some time, for nothing
 
 
 @st.composite
@@ -273,6 +275,7 @@ def shapes(draw: st.DrawFn) -> Shape:
         spread=draw(st.sampled_from([1.0, 2.0, 5.0])) if in_metres else 1.0,
         seed=draw(st.integers(0, 2**32 - 1)),
         tracked=draw(st.booleans()),
+        recorded=draw(st.booleans()),
     )
 
 
@@ -395,6 +398,8 @@ def make_case(
     if "reach" in settings and shape.range_m is not None:
         settings = settings | {"reach": "touching"}
     scenario = build_scenario(world, shape.slots, {"name": protocol, **settings}, **sections)
+    if shape.recorded:
+        world = as_recorded(world, shape.slots, shape.seed, float(scenario.events.lifetime_s))
     rng, usual = random.Random(shape.seed), scenario.sensors.battery_j
     batteries = np.array([usual * rng.choice([1, 1, 1, 0.1, 3]) for _ in world.sensor_x])
     failing = draw_failing(scenario, len(batteries), key)

@@ -78,6 +78,8 @@ def test_every_key_is_written_out():
             "field.origin",
             *(key for key in known_keys(FieldScenario, []) if key.startswith("subscribers.")),
             "subscriptions.where",
+            *(f"events.{key}" for key in ("file", "every", "on_change")),
+            "subscriptions.file",
             "sweep",
             "plan",
         } - written

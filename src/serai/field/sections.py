@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from serai.core.content import Attribute
+from serai.core.errors import BadSubscription
 from serai.core.units import (
     TIME,
     Bits,
@@ -21,6 +21,7 @@ from serai.core.units import (
 )
 from serai.field.protocols import PROTOCOLS
 from serai.field.subscribers import SubscriberSection
+from serai.recorded.sections import ASKED_FILE, Instant, RecordedEvents
 from serai.scenario.groups import Repeatable
 from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
@@ -54,26 +55,6 @@ Place = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
 ]
 
-
-def _instant(value: object) -> object:
-    """A date, as TOML or a text has it, in seconds since 1970; without a zone it is in UTC."""
-    if isinstance(value, float):
-        return value
-    try:
-        date = datetime.fromisoformat(str(value))
-    except ValueError:
-        problem = 'expected a date such as "2026-05-01" or "2026-05-01 06:00"'
-        raise PydanticCustomError("date", "{problem}", {"problem": problem}) from None
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-Instant = Annotated[
-    float,
-    BeforeValidator(_instant),
-    PlainSerializer(lambda time_s: datetime.fromtimestamp(time_s, UTC).isoformat(), when_used="json"),
-    WithJsonSchema({"type": "string", "examples": ["2026-05-01 06:00"]}),
-]
-"""A date, in seconds since 1970."""
 
 _MOST_CELLS = 100_000_000
 _SMALLEST_CELL_M = 0.001
@@ -172,8 +153,8 @@ class SensorSection(Section):
             yield Violation(("count", "placement"), "leave it out: the file of positions says how many there are")
 
 
-class EventSection(Section):
-    """The events: born at random at every sensor."""
+class EventSection(RecordedEvents):
+    """The events: born at random at every sensor, or as a file says."""
 
     interval_s: Seconds = Field(
         100.0,
@@ -204,8 +185,12 @@ class SubscriptionSection(Section):
         " domain. A list gives one to each subscriber in turn.",
     )
 
+    file: FilePath = ASKED_FILE
+
     def violations(self) -> Iterator[Violation]:
-        """Texts that are no subscriptions, whatever the attributes are."""
+        """Texts that are no subscriptions, whatever the attributes are; two sources of subscriptions."""
+        if self.file is not None and "where" in self.model_fields_set:
+            yield Violation(("where", "file"), "either texts or a file of subscriptions, not both")
         for place, error in misread(self.where, None):
             yield Violation((f"where.{place}",), error.message, error.position, error.width)
 
@@ -258,6 +243,8 @@ class FieldScenario(Scenario):
     FILES: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("protocol", "file"),
         ("sensors", "file"),
+        ("events", "file"),
+        ("subscriptions", "file"),
         ("subscribers", "tracks"),
         ("subscribers", "route", "line"),
         ("subscribers", "route", "places"),
@@ -296,7 +283,7 @@ class FieldScenario(Scenario):
         yield from self._time_violations()
         yield from self._group_violations()
         wishes = self.subscriptions.where if self._asks_as_all() or self.subscriptions.model_fields_set else ()
-        for place, error in misread(wishes, self.events.attributes):
+        for place, error in self._misread(wishes):
             keys = (f"subscriptions.where.{place}", "events.attributes")
             yield Violation(keys, error.message, error.position, error.width)
         if self.radio.loss and not getattr(self.protocol, "acknowledges", False):
@@ -311,19 +298,30 @@ class FieldScenario(Scenario):
                 problem = f"[{x_m:g}, {y_m:g}] is outside the field, which reaches from {inside}"
                 yield Violation(("sensors.relays", "field.width"), problem)
 
+    def _misread(self, texts: Sequence[str]) -> Iterator[tuple[int, BadSubscription]]:
+        """Texts that do not fit the attributes; those of a file are not known yet."""
+        return misread(texts, self.events.attributes) if self.events.file is None else iter(())
+
     def _asks_as_all(self) -> bool:
         """Whether some group asks for what [subscriptions] says."""
-        return any(group.where is None and not group.only_carries for group in self.groups)
+        return self.subscriptions.file is None and any(
+            group.where is None and not group.only_carries for group in self.groups
+        )
 
     def _group_violations(self) -> Iterator[Violation]:
         several = isinstance(self.subscribers, tuple)
         for number, group in enumerate(self.groups):
             table = f"subscribers.{number}" if several else "subscribers"
-            for place, error in misread(group.where or (), self.events.attributes):
+            if group.where is not None and self.subscriptions.file is not None:
+                keys = (f"{table}.where", "subscriptions.file")
+                yield Violation(keys, "leave it out: the file of subscriptions says who asks for what")
+            for place, error in self._misread(group.where or ()):
                 keys = (f"{table}.where.{place}", "events.attributes")
                 yield Violation(keys, error.message, error.position, error.width)
 
     def _time_violations(self) -> Iterator[Violation]:
+        if self.events.file is not None:
+            return
         quiet, duration = self.events.quiet_s, self.duration_s
         if quiet > duration:
             problem = f"quiet ({quiet:g} s) is longer than the run ({duration} s)"
@@ -348,7 +346,12 @@ class FieldScenario(Scenario):
         data = super().as_written()
         if self.sensors.placement == "file":
             del data["sensors"]["count"]
-        if not self._asks_as_all() and not self.subscriptions.model_fields_set:
+        if self.events.file is not None:
+            for key in ("interval", "quiet", "attributes"):
+                del data["events"][key]
+        if self.subscriptions.file is not None:
+            del data["subscriptions"]["where"]
+        elif not self._asks_as_all() and not self.subscriptions.model_fields_set:
             del data["subscriptions"]  # a default that may not fit the attributes
         written = data["subscribers"]
         several = [group.as_written(one) for group, one in zip(self.groups, _as_list(written), strict=True)]

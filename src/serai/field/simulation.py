@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serai.core.content import box, parse_template
 from serai.core.energy import Radio, receive_pj
 from serai.core.errors import BadInput
-from serai.core.streams import BREAKDOWNS, INTERESTS, PLACEMENT, draw, order_key, stream
+from serai.core.streams import BREAKDOWNS, PLACEMENT, order_key, stream
+from serai.field.asking import ask_by_file, draw_interests, with_wishes
 from serai.field.births import draw_events
 from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
 from serai.field.lifetime import SteadyPart, steady_part
@@ -32,7 +34,10 @@ from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
 from serai.field.serai import MESSAGES as SERAI_MESSAGES
 from serai.field.world import People, World, who_hears_whom
-from serai.world.grid import Grid, place_grid, place_uniform
+from serai.recorded.content import Content, names_in
+from serai.recorded.readings import read_readings
+from serai.recorded.wishes import texts_of
+from serai.world.grid import Floats, Grid, Numbers, place_grid, place_uniform
 from serai.world.positions import read_positions
 
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
@@ -51,6 +56,8 @@ def simulate_field(
 
 def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> FieldRun:
     """Run a scenario for as long as it takes until the first sensor's battery is empty."""
+    if scenario.events.file is not None:
+        raise BadInput("until death: the events of a file end with it; leave out events.file, and they are drawn")
     world = build_world(scenario, seed)
     ledger, _ = run_protocol(world, scenario, order_key(seed), False)
     spent = ledger.event_pj + (ledger.control_pj if scenario.radio.control_costs else 0)
@@ -75,13 +82,9 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
     names, x, y = place_sensors(scenario, grid, seed)
     relays = scenario.sensors.relays or ()
-    interval_s = np.full(len(x), scenario.events.interval_s)
-    interval_s[len(x) - len(relays) :] = math.inf
     tracks, people = move(scenario, seed, Places(names, x, y))
-    events = scenario.events
-    busy_s = scenario.duration_s - events.quiet_s
-    born_at, born_s, values = draw_events(interval_s, busy_s, events.attributes, seed)
-    where, low, high = draw_interests(scenario, people, seed)
+    happens = what_happens(scenario, names[: len(x) - len(relays)], len(x), seed)
+    wanted = who_wants_it(scenario, people, happens, seed)
     return World(
         grid=grid,
         sensor_names=names,
@@ -89,17 +92,54 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         sensor_y=y,
         battery_j=np.full(len(x), scenario.sensors.battery_j),
         tracks=tracks,
-        event_sensor=born_at,
-        event_time_s=born_s,
-        event_values=values,
-        attribute_names=tuple(attribute.name for attribute in events.attributes),
-        low=low,
-        high=high,
-        where=where,
-        people=people,
+        event_sensor=happens.sensor,
+        event_time_s=happens.time_s,
+        attribute_names=happens.content.names,
+        **wanted,
         failing=draw_failing(scenario, len(x), seed),
         **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s, people.turning_m),
     )
+
+
+class Happening(NamedTuple):
+    """The events of a run, and the date of its time 0, if anybody says it."""
+
+    sensor: Numbers
+    time_s: Floats
+    values: Floats
+    content: Content
+    begin_s: float | None
+
+
+def what_happens(scenario: FieldScenario, names: Sequence[str], nodes: int, seed: int) -> Happening:
+    """What sensors measure, as a file says or drawn; nothing happens at the relays, the last of the nodes."""
+    events = scenario.events
+    if events.file is not None:
+        found = read_readings(events, names, scenario.begin, scenario.duration_s, names_asked(scenario))
+        begin_s = found.begin_s if found.dated else scenario.begin
+        return Happening(found.sensor, found.time_s, found.values, found.content, begin_s)
+    interval_s = np.full(nodes, events.interval_s)
+    interval_s[len(names) :] = math.inf
+    busy_s = scenario.duration_s - events.quiet_s
+    born_at, born_s, values = draw_events(interval_s, busy_s, events.attributes, seed)
+    return Happening(born_at, born_s, values, Content.of(events.attributes), scenario.begin)
+
+
+def who_wants_it(scenario: FieldScenario, people: People, happens: Happening, seed: int) -> dict[str, Any]:
+    """What subscribers want of what happens, as a file says or drawn: these fields of the world."""
+    if scenario.subscriptions.file is not None:
+        wishes = ask_by_file(scenario, people, happens.content, happens.begin_s)
+        lifetime_s = float(scenario.events.lifetime_s)
+        return with_wishes(wishes, people, happens.values, happens.time_s, lifetime_s)._asdict()
+    where, low, high = draw_interests(scenario, people, happens.content, seed)
+    return {"event_values": happens.values, "low": low, "high": high, "where": where, "people": people}
+
+
+def names_asked(scenario: FieldScenario) -> set[str]:
+    """The attributes that somebody's condition names."""
+    if scenario.subscriptions.file is not None:
+        return names_in(texts_of(scenario.subscriptions.file))
+    return names_in(text for group in scenario.groups for text in group.where or scenario.subscriptions.where)
 
 
 def ranges_of(scenario: FieldScenario, sensors: int) -> Ranges | None:
@@ -109,12 +149,18 @@ def ranges_of(scenario: FieldScenario, sensors: int) -> Ranges | None:
 
 
 def check_files_field(scenario: FieldScenario) -> None:
-    """Read the files of sensors and of those who move, if there are any, as a run would."""
+    """Read the files of sensors, of those who move, of events and subscriptions, if there are any, as a run would."""
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
     sensors = Places(*place_sensors(scenario, grid, 0))
-    if any(group.movement != "walk" for group in scenario.groups):
-        move(scenario, 0, sensors)
+    files = scenario.events.file or scenario.subscriptions.file
+    if not files and all(group.movement == "walk" for group in scenario.groups):
+        return
+    _, people = move(scenario, 0, sensors)
+    if files:
+        relays = len(scenario.sensors.relays or ())
+        happens = what_happens(scenario, sensors.names[: len(sensors.names) - relays], len(sensors.names), 0)
+        who_wants_it(scenario, people, happens, 0)
 
 
 def place_sensors(
@@ -138,31 +184,6 @@ def draw_failing(scenario: FieldScenario, sensors: int, seed: int) -> NDArray[np
     """Which sensors fail, by number: so many of them, none sooner than others."""
     count = round(scenario.sensors.failing * sensors)
     return np.sort(stream(seed, BREAKDOWNS).permutation(sensors)[:count]).astype(np.int32)
-
-
-def draw_interests(
-    scenario: FieldScenario, people: People, seed: int
-) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
-    """What each subscriber wants: its subscription as text and as a closed box over the attributes.
-
-    The box of those who ask for nothing is empty.
-    """
-    attributes = {attribute.name: attribute for attribute in scenario.events.attributes}
-    shape = len(people.names), len(attributes)
-    low, high, where = np.full(shape, np.inf), np.full(shape, -np.inf), [""] * len(people.names)
-    for number, group in enumerate(scenario.groups):
-        if group.only_carries:
-            continue
-        rng = stream(seed, INTERESTS, *(group.name or "").encode())
-        texts = group.where or scenario.subscriptions.where
-        templates = [parse_template(text, scenario.events.attributes) for text in texts]
-        members = np.flatnonzero(people.group == number)
-        for nth, subscriber in enumerate(members.tolist()):
-            template = templates[nth % len(templates)]
-            subscription = template.fill([float(draw(attributes[name], 1, rng)[0]) for name in template.attributes])
-            low[subscriber], high[subscriber] = box(subscription, tuple(attributes))
-            where[subscriber] = subscription.text
-    return tuple(where), low, high
 
 
 # ---- the protocol

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from serai.field.asking import with_wishes
 from serai.field.engine.state import DROPS, TRANSFERS
 from serai.field.log import (
     OUTCOMES,
@@ -33,6 +34,7 @@ from serai.field.world import People, World, who_hears_whom
 from serai.log.columns import Columns, array, codes, lists, matrix, texts, words
 from serai.log.run import TableForm
 from serai.log.tables import COUNT, INDEX, METRES, PICOJOULES, SECONDS, TEXT, WORD, column
+from serai.recorded.wishes import Wishes
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks
 
@@ -187,7 +189,7 @@ def _events(run: FieldRun) -> Columns:
         "node": run.world.event_sensor,
         "time_s": run.world.event_time_s,
         "channel": "",
-        "values": lists(run.world.event_values),
+        "values": lists(run.world.contents),
         "size_bytes": _size_bytes(run),
         "lifetime_s": float(run.scenario.events.lifetime_s),
         "target": -1,
@@ -196,6 +198,8 @@ def _events(run: FieldRun) -> Columns:
 
 
 def _subscriptions(world: World) -> Columns:
+    if world.wishes is not None:
+        return _wishes(world, world.wishes)
     asks = np.flatnonzero(world.people.carries == 0)
     return {
         "subscription": np.arange(len(asks), dtype=np.int32),
@@ -206,6 +210,20 @@ def _subscriptions(world: World) -> Columns:
         "high": lists(world.high[asks]),
         "from_s": -np.inf,
         "to_s": np.inf,
+    }
+
+
+def _wishes(world: World, wishes: Wishes) -> Columns:
+    """The subscriptions of a file."""
+    return {
+        "subscription": np.arange(len(wishes.node), dtype=np.int32),
+        "node": _subscriber_nodes(world)[wishes.node],
+        "channel": "",
+        "where": list(wishes.where),
+        "low": lists(wishes.low),
+        "high": lists(wishes.high),
+        "from_s": wishes.from_s,
+        "to_s": wishes.until_s,
     }
 
 
@@ -286,7 +304,14 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
     sensors = slice(0, len(tables["sensors"]))
     people = _people_from(tuple(nodes["name"].to_pylist()[sensors.stop :]), tables.get("groups"))
     tracks = _tracks_from(tables["tracks"], len(tables["sensors"]), len(people.names))
-    low, high, where = _interests_from(tables["subscriptions"], sensors.stop, len(people.names), len(attributes))
+    born_s, values = array(events, "time_s", np.float64), matrix(events, "values", len(attributes))
+    asked = tables["subscriptions"]
+    if scenario.subscriptions.file is not None:
+        wishes = _wishes_from(asked, sensors.stop, len(attributes))
+        wanted = with_wishes(wishes, people, values, born_s, float(scenario.events.lifetime_s))._asdict()
+    else:
+        low, high, where = _interests_from(asked, sensors.stop, len(people.names), len(attributes))
+        wanted = {"event_values": values, "low": low, "high": high, "where": where, "people": people}
     x_m, y_m = (array(nodes, name, np.float64)[sensors] for name in ("x_m", "y_m"))
     ranges = ranges_of(scenario, len(x_m))
     return World(
@@ -297,13 +322,9 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         battery_j=np.full(len(x_m), scenario.sensors.battery_j),
         tracks=tracks,
         event_sensor=array(events, "node", np.int32),
-        event_time_s=array(events, "time_s", np.float64),
-        event_values=matrix(events, "values", len(attributes)),
+        event_time_s=born_s,
         attribute_names=attributes,
-        low=low,
-        high=high,
-        where=where,
-        people=people,
+        **wanted,
         **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s, people.turning_m),
     )
 
@@ -332,6 +353,18 @@ def _interests_from(
     for subscriber, text in zip(asks.tolist(), table["where"].to_pylist(), strict=True):
         where[subscriber] = text
     return low, high, tuple(where)
+
+
+def _wishes_from(table: pa.Table, sensors: int, attributes: int) -> Wishes:
+    """The subscriptions of a file, as they were written."""
+    return Wishes(
+        array(table, "node", np.int32) - np.int32(sensors),
+        tuple(table["where"].to_pylist()),
+        matrix(table, "low", attributes),
+        matrix(table, "high", attributes),
+        array(table, "from_s", np.float64),
+        array(table, "to_s", np.float64),
+    )
 
 
 def _tracks_from(table: pa.Table, sensors: int, subscribers: int) -> Tracks:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from serai.field.communities import Communities, communities_in_range, find_communities
 from serai.field.passes import Passes, Ranges, no_passes, passes_of
 from serai.field.visits import Visits, visits_of
+from serai.recorded.wishes import Wishes
 from serai.world.courses import legs_of
 from serai.world.grid import Floats, Grid, Numbers
 from serai.world.mobility import Tracks
 
-__all__ = ["UNNAMED", "People", "World", "who_hears_whom"]
+__all__ = ["UNNAMED", "People", "Wanted", "World", "who_hears_whom"]
 
 UNNAMED = "subscriber"
 """What the nodes of a group without a name are called, with a number."""
@@ -42,6 +43,17 @@ class People(NamedTuple):
 _NONE = np.empty(0, np.int32)
 
 
+class Wanted(NamedTuple):
+    """What events carry and what subscribers want of it, where a file of subscriptions says so."""
+
+    event_values: Floats  # [E, K + marks]
+    low: Floats  # [P, K + marks]
+    high: Floats
+    where: tuple[str, ...]
+    people: People
+    wishes: Wishes
+
+
 class World(NamedTuple):
     """All that is given before the first slot; N sensors, P subscribers, E events, K attributes.
 
@@ -62,13 +74,19 @@ class World(NamedTuple):
     passes: Passes  # with ranges only
     event_sensor: Numbers  # [E] where it was measured
     event_time_s: Floats  # birth, ascending
-    event_values: Floats  # [E, K]
+    event_values: Floats  # [E, K and marks], the columns of field/asking.py beside the attributes
     attribute_names: tuple[str, ...]  # [K]
-    low: Floats  # [P, K] what each subscriber wants: low <= value <= high
+    low: Floats  # [P, K and marks] what each subscriber wants: low <= value <= high
     high: Floats
     where: tuple[str, ...]  # [P] the same in words
     people: People
     failing: Numbers = _NONE  # numbers of the sensors that fail on the way
+    wishes: Wishes | None = None  # what a file of subscriptions says
+
+    @property
+    def contents(self) -> Floats:
+        """[E, K] what events carry, without marks."""
+        return self.event_values[:, : len(self.attribute_names)]
 
 
 def who_hears_whom(

@@ -42,7 +42,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
     world, sensors = run.world, len(run.world.sensor_x)
     seconds = run.scenario.duration_s if run.ledger.ended_s is None else int(run.ledger.ended_s) + 1
     links = _links(run)
-    values, steps = in_steps(world.event_values)
+    values, steps = in_steps(world.contents)
     columns: dict[str, Numbers] = {
         "x": world.sensor_x,
         "y": world.sensor_y,

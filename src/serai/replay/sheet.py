@@ -99,18 +99,25 @@ def in_bits(wanted: NDArray[np.bool_]) -> Numbers:
 def in_steps(values: NDArray[np.float64]) -> tuple[Numbers, list[list[int]]]:
     """Values, [event, attribute], as whole numbers of steps, and for each attribute the first of them and its decimals.
 
-    A step is a decimal of which an attribute's span has 50 to 500; whole numbers have no decimals.
+    A step is a decimal of which an attribute's span has 50 to 500; whole numbers have no decimals. Where values are
+    missing (NaN) a third number says which one stands for them.
     """
     told, steps = np.zeros(values.shape, np.int64), []
-    for place, column in enumerate(values.T):
+    for place, every in enumerate(values.T):
+        given = ~np.isnan(every)
+        column = every[given]
         span = (float(np.ptp(column)) or float(np.abs(column).max())) if len(column) else 0.0
         decimals = min(math.floor(math.log10(500) - math.log10(span)), _MOST_DECIMALS) if span else 0
         whole = decimals > 0 and bool((column == np.rint(column)).all())
         decimals = 0 if whole else decimals
         rounded = np.rint(column * 10.0**decimals)
         first = int(rounded.min()) if len(column) else 0
-        told[:, place] = rounded - first
+        told[given, place] = rounded - first
         steps.append([first, decimals])
+        if not given.all():
+            missing = int(told[:, place].max()) + 1
+            told[~given, place] = missing
+            steps[-1].append(missing)
     return told.ravel(), steps
 
 

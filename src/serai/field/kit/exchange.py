@@ -31,7 +31,7 @@ class Exchange:
         self.books = Books(world, limits)
         self.now = self.at_node = self.copies = 0
         self.event_sensor, self.event_time = world.event_sensor.tolist(), world.event_time_s.tolist()
-        self.event_values, self.attributes = world.event_values, world.attribute_names
+        self.event_values, self.attributes = world.contents, world.attribute_names
         places = zip(world.sensor_x.tolist(), world.sensor_y.tolist(), world.sensor_cell.tolist(), strict=True)
         self.sites = [
             Site(number, _made(sensor, chosen), x, y, cell, battery_j)

@@ -233,7 +233,9 @@ export class Model {
   /* What an event says: its values, as many decimals as tell them apart. */
   valuesOf(e) {
     return this.attributes.map((name, i) => {
-      const [first, decimals] = this.steps[i], value = (first + this.c.values[e * this.steps.length + i]) / 10 ** decimals;
+      const [first, decimals, missing] = this.steps[i], step = this.c.values[e * this.steps.length + i];
+      if (step === missing) return `${escaped(name)} unknown`;
+      const value = (first + step) / 10 ** decimals;
       return `${escaped(name)} ${value.toFixed(Math.max(0, decimals))}`;
     }).join(", ");
   }
