@@ -1,4 +1,4 @@
-"""Makes the files of this folder: a park that does not exist, with sensors and the rounds of its vehicles.
+"""Makes the files of this folder: a park that does not exist, with sensors, readings, and the rounds of its vehicles.
 
     python make.py [FOLDER]
 
@@ -19,6 +19,8 @@ LON, LAT = 11.0500, 47.9900  # of the lower left corner
 WIDTH_M, HEIGHT_M = 1600.0, 1200.0
 COLUMNS, ROWS = 6, 5  # of junctions
 SENSORS = 40
+DAYS, HOURS = 28, 3  # of readings, and between two of them
+MIDNIGHT = datetime(2026, 5, 4)
 MORNING = datetime(2026, 5, 4, 6, 30)
 VEHICLES = (  # name, km/h, when it sets off (minutes), rounds, places on a round, minutes at each
     ("v1 waste", 12, 0, 3, 7, (1, 4)),
@@ -135,6 +137,29 @@ def gpx(tracks: dict[str, list[tuple[float, float, float]]]) -> str:
     return "\n".join([*lines, "</gpx>", ""])
 
 
+def measure(rng: random.Random) -> list[str]:
+    """Four weeks of soil: the time, the sensor, its moisture and temperature, and what grows there, as rows of CSV.
+
+    Weather comes and goes over days, nights are cold; rain wets the soil, warm days dry it. Woods are cool and wet.
+    """
+    rows, weather, rain_at = ["time,sensor,moisture,temperature,site"], 0.0, {5, 6, 11, 17, 18, 25}
+    site = ["path" if number % 3 < 2 else "woods" for number in range(SENSORS)]
+    wet = [rng.uniform(24, 34) + (6 if place == "woods" else 0) for place in site]
+    offset = [rng.gauss(0, 0.6) - (1.5 if place == "woods" else 0) for place in site]
+    for step in range(DAYS * 24 // HOURS):
+        day, hour = divmod(step * HOURS, 24)
+        weather = 0.96 * weather + rng.gauss(0, 0.8)
+        air = 11 + day / 4 + weather - 6 * math.cos(2 * math.pi * (hour - 3) / 24)
+        rain = rng.uniform(1, 3) if day in rain_at and 6 <= hour <= 18 else 0.0
+        at = (MIDNIGHT + timedelta(hours=step * HOURS)).strftime("%Y-%m-%dT%H:%M")
+        for number in range(SENSORS):
+            here = air + offset[number] + rng.gauss(0, 0.3)
+            drying = max(here - 2, 0) * (0.006 if site[number] == "woods" else 0.01) * HOURS / 3
+            wet[number] = min(max(wet[number] + 2 * rain - drying * wet[number] / 25, 4.0), 48.0)
+            rows.append(f"{at},soil-{number + 1:02d},{wet[number]:.0f},{here:.0f},{site[number]}")
+    return rows
+
+
 def main(folder: Path) -> None:
     """Write the files."""
     rng = random.Random(SEED)
@@ -144,6 +169,8 @@ def main(folder: Path) -> None:
     (folder / "sensors.geojson").write_text(f'{{"type": "FeatureCollection", "features": [\n{rows}\n]}}\n')
     tracks = {vehicle[0]: drive(rng, places, paths, vehicle) for vehicle in VEHICLES}
     (folder / "vehicles.gpx").write_text(gpx(tracks))
+    readings = measure(random.Random(SEED + 1))
+    (folder / "readings.csv").write_text("\n".join([*readings, ""]))
 
 
 if __name__ == "__main__":

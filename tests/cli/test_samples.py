@@ -22,7 +22,7 @@ def test_samples_are_small() -> None:
 
 def test_the_park_is_what_its_script_makes(tmp_path: Path) -> None:
     runpy.run_path(str(EXAMPLES / "park" / "make.py"))["main"](tmp_path)
-    for name in ("sensors.geojson", "vehicles.gpx"):
+    for name in ("sensors.geojson", "vehicles.gpx", "readings.csv"):
         assert (tmp_path / name).read_bytes() == (EXAMPLES / "park" / name).read_bytes()
 
 
@@ -33,11 +33,11 @@ def test_the_birds_are_what_their_script_makes(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (EXAMPLES / "birds" / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["park", "birds"])
-def test_a_sample_is_copied_and_runs(serai: Callable[..., Answer], name: str) -> None:
+@pytest.mark.parametrize(("name", "scenario"), [("park", "park"), ("park", "season"), ("birds", "birds")])
+def test_a_sample_is_copied_and_runs(serai: Callable[..., Answer], name: str, scenario: str) -> None:
     assert serai("examples", "copy", name).code == 0
-    assert serai("scenario", "check", f"{name}/{name}.toml").code == 0
-    answer = serai("run", f"{name}/{name}.toml", "--protocol", "ced", "--seed", "1", "--json")
+    assert serai("scenario", "check", f"{name}/{scenario}.toml").code == 0
+    answer = serai("run", f"{name}/{scenario}.toml", "--protocol", "ced", "--seed", "1", "--json")
     assert (answer.code, answer.err) == (0, "")
 
 
