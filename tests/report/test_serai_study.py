@@ -1,11 +1,14 @@
 """The study of SERAI: everything is run once, wins and losses are told as the numbers demand, few seeds go through."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from serai.cli import app
 from serai.core.statistics import Estimate
 from serai.field import study as plan_of
 from serai.field.study import (
@@ -174,3 +177,15 @@ def _elsewhere(found: Study) -> dict[str, object]:
     """What the small worlds leave out, made up."""
     other = made()
     return {"differences": other.differences | found.differences, "won": other.won | found.won}
+
+
+def test_the_documentations_page_says_how_it_was_written() -> None:
+    """Its command line is one that there is, and its tables are those of the study."""
+    page = (Path(__file__).parents[2] / "docs" / "field" / "serai-study.md").read_text(encoding="utf-8")
+    found = re.search(r"`serai (paper serai --seeds \d+ --markdown) FILE`", page)
+    assert found
+    name, *options = found[1].split()
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    known = {option for one in command.params for option in one.opts}
+    assert {option for option in options if option.startswith("--")} <= known
+    assert [axis.title for axis in AXES if f"## {axis.title}\n" not in page] == []

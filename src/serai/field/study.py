@@ -289,7 +289,14 @@ def cases() -> list[Case]:
     ]
 
 
-_WHY: Final[dict[tuple[str, str], str]] = {}
+_FEWER: Final = "it delivers less: what would have come late never comes"
+_WHY: Final[dict[tuple[str, str], str]] = {
+    ("DG", "mean_delay_s"): _FEWER,
+    ("CED", "mean_delay_s"): _FEWER,
+    ("CET", "mean_delay_s"): _FEWER,
+    ("DG", "lifetime_with_control_days"): "it delivers less, and sensors relay nothing",
+    ("CED", "lifetime_with_control_days"): "it delivers less: nobody carries, so nothing is left in other communities",
+}
 
 
 def if_worse(world: World, variant: Variant, metric: str) -> str:

@@ -51,13 +51,14 @@ def answer(study: Study) -> tuple[str, ...]:
     times = at[_LIFETIME].mean / study.at(DEFAULT, CET, _LIFETIME).mean
     count = study.won[DEFAULT.name, CET_PLUS.name]["count"]
     worse = losses(study)
+    compared = sum(not world.alone for world in worlds())
     return (
         f"SERAI delivers {_said(at, _RATIO)} after {_said(at, _DELAY)}, and the first battery lasts"
         f" {_said(at, _LIFETIME)}, {times:.1f} times as long as CET's. CET++, the best that CET can be, delivers"
         f" {_said(theirs, _RATIO)} after {_said(theirs, _DELAY)} and lasts {_said(theirs, _LIFETIME)}.",
         f"Better than CET++ in all three at once in {100 * study.share_won(DEFAULT, CET_PLUS):.1f} % of"
         f" {in_words(count, 'world')}.",
-        f"In {in_words(len(worlds()), 'kind')} of world, against four protocols in three respects each, SERAI is worse"
+        f"In {in_words(compared, 'kind')} of world, against four protocols in three respects each, SERAI is worse"
         f" {in_words(len(worse), 'time')}, beyond chance{': see “Where it loses”' if worse else ''}.",
         "All lifetimes pay for all control messages. Nobody pays for listening while nothing is sent.",
     )
