@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from serai.core.statistics import Estimate
 from serai.field.log import FieldRun
+from serai.field.sections import FieldScenario
 from serai.kinds import kind_of
 from serai.log.run import SimulatedRun
 from serai.log.svg import ink
@@ -28,6 +29,7 @@ from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, estimated, plain, text, to_text
 from serai.report.weak_spots import WeakSpot, deadline_of, weak_spots, weak_table
 from serai.report.wording import Scale, in_words
+from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
 from serai.sweeping.store import write_aside
 
@@ -290,11 +292,23 @@ def _no_protocol_beats(found: Found) -> Section:
     return Section("bound", title, (*said, remark))
 
 
+def _days_of_files(scenario: Scenario) -> Iterator[str]:
+    """What is no sample of other days: what has been recorded."""
+    if not isinstance(scenario, FieldScenario):
+        return
+    files = {"events": scenario.events.file, "subscriptions": scenario.subscriptions.file}
+    files |= {group.name or "subscribers": group.tracks for group in scenario.groups}
+    given = [f"{what} ({file.name})" for what, file in files.items() if file is not None]
+    if given:
+        yield f"Not drawn, but given: {', '.join(given)}. About these the page speaks of the recorded days only."
+
+
 def _given_and_drawn(found: Found, shown: Deployment) -> Section:
     runs = in_words(found.result.runs, "run")
     remarks = (
         f"Sure means: about the simulated world, whose movements, events and wishes are drawn ({runs}, seeds from 0 on;"
         " all deployments see the same seeds). It says nothing about what the model leaves out.",
+        *_days_of_files(shown.scenario),
         "Readings born so late that their time ends after the run are not counted.",
         "Prices: " + ", ".join(f"{name} {price}" for name, price in found.search.prices.items()) + ".",
     )
