@@ -57,6 +57,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) hatchling setuptools  # setuptools: Spark comes as source
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@$(PIP) --no-deps pyD3TN  # a peer for tests: it pins an old cbor2, and works with a new one
+	@$(PIP) --no-deps --no-build-isolation dtn7zero py-dtn7 netifaces || \
+	  echo 'without dtn7zero, a peer for one test: its netifaces needs a C compiler' >&2
 	@touch $@
 
 $(DOCS_READY): $(READY)

@@ -225,6 +225,8 @@ def story(
         for one in scene.subscribers[nodes - 1 :]:
             standstill(lambda one=one: len(one.got), len(wanted), 15.0)  # type: ignore[misc]
         time.sleep(0.5)  # for what would come twice
+        if brokers:  # one that was begun again may still hand over what it had handed over before, as a new message
+            quiet(lambda: (scene.published(messages).total(), *(one.total() for one in got)), 4.0)
         wanted = scene.published(messages)
         elsewhere = sum((wanted - one.got).total() for one in scene.subscribers[nodes - 1 :])
     return Story(
@@ -246,6 +248,14 @@ def standstill(count: Any, goal: int, timeout_s: float) -> None:
         time.sleep(0.05)
         if (now := count()) != before:
             before, changed_s = now, time.monotonic()
+
+
+def quiet(state: Any, for_s: float) -> None:
+    """Wait until nothing has changed for so long."""
+    before = None
+    while (now := state()) != before:
+        before = now
+        time.sleep(for_s)
 
 
 def wait(condition: Any, timeout_s: float) -> bool:

@@ -1,11 +1,14 @@
 """What a hostile neighbour may send: every decoder answers with a value or a PeerError, in bounded time and memory.
 
 Quick: some thousand inputs each. With SERAI_THOROUGH=1 a million each: random bytes, and right ones with bytes changed,
-doubled, cut out and joined.
+doubled, cut out and joined; and a million more by coverage (tests/node/fuzzing.py),
+of which one decoder always gets some.
 """
 
 import os
 import random
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -17,6 +20,8 @@ from serai.node.bundle import bpsec
 from serai.node.bundle.bpv7 import Block, Bundle, Primary, decode_bundle, encode_bundle
 from serai.node.bundle.cbor import decode, encode
 from serai.node.bundle.message import Envelope, message_of, onward
+from serai.node.mqtt.packets import V3, V5
+from serai.node.mqtt.packets import Reader as Packets
 from serai.node.wire import messages as wire
 from serai.node.wire.beacon import Beacon, decode_beacon, encode_beacon
 from serai.node.wire.lists import JournalKnown, decode_words, encode_known, encode_list
@@ -24,9 +29,12 @@ from serai.node.wire.mtcp import Frames, encode_frame
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, Header, JournalSeen, ListEntry, ListMessage, Message
 from tests.node.given import piece
+from tests.node.mqtt.test_packets import KNOWN
+from tests.node.wires import ROOT
 
 QUICK = 1500
-INPUTS = 1_000_000 if os.environ.get("SERAI_THOROUGH") == "1" else QUICK
+THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
+INPUTS = 1_000_000 if THOROUGH else QUICK
 KEY = bytes(32)
 PLAIN, SIGNED = (Envelope("dtn://a/", "net", key) for key in (b"", KEY))
 HEADER = Header("dtn://a/", 1, 2, 0, "", 1000)
@@ -67,6 +75,11 @@ def run_frames(data: bytes) -> None:
     list(Frames(1000).receive(data))
 
 
+def run_packets(data: bytes) -> None:
+    """Of a client, as a node reads them: the last byte says whether its version is known already."""
+    list(Packets(1 << 16, (0, V3, V5)[data[-1] % 3 if data else 0]).feed(data))
+
+
 DECODERS: dict[str, tuple[Callable[[bytes], object], list[bytes]]] = {
     "cbor": (decode, [encode([1, -2, 1.5, None, True, b"x", "y", {1: [2], "z": {}}]), b"\x9f\x01\x5f\x41a\xff\xff"]),
     "bundle": (decode_bundle, BUNDLES),
@@ -78,6 +91,7 @@ DECODERS: dict[str, tuple[Callable[[bytes], object], list[bytes]]] = {
     "beacon": (decode_beacon, [encode_beacon(Beacon("dtn://a/", 10, (("tcpcl", 4556),), b"12345678"))]),
     "frames": (run_frames, [encode_frame(b"x" * size) for size in (0, 5, 300)]),
     "session": (run_session, [b"".join(SESSION[:upto]) for upto in range(1, len(SESSION) + 1)]),
+    "packets": (run_packets, [bytes.fromhex(written) for _, written, _ in KNOWN.values()]),
 }
 
 
@@ -129,3 +143,13 @@ def test_nothing_but_a_peer_error(name: str) -> None:
     assert peak < 30e6
     refused += sum(is_refused(decoder, changed(source, right)) for _ in range(INPUTS - QUICK))
     assert INPUTS * 0.2 < refused < INPUTS  # most are refused, some are still right
+
+
+@pytest.mark.parametrize("name", DECODERS if THOROUGH else ["bundle"])
+def test_nothing_but_a_peer_error_where_coverage_leads(name: str) -> None:
+    pytest.importorskip("atheris", reason="atheris, which has wheels for Linux on x86-64 only")
+    runs = 1_000_000 if THOROUGH else 10_000
+    fuzzing = [sys.executable, "-m", "tests.node.fuzzing", name, str(runs)]
+    told = subprocess.run(fuzzing, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr[-3000:]
+    assert f"stat::number_of_executed_units: {runs}" in told.stderr

@@ -84,11 +84,19 @@ def test_a_beacon_byte_for_byte() -> None:
     assert (beacon.port("tcpcl"), beacon.port("mtcp")) == (4556, None)
 
 
+def test_a_beacon_of_dtn7_with_a_count_and_a_period() -> None:
+    theirs = [7, 7, [1, "//b/"], 0, [[["mtcp", 16162]], {42: b"unicast"}], 10]
+    assert decode_beacon(cbor2.dumps(theirs)) == Beacon("dtn://b/", 0, (("mtcp", 16162),), None)
+
+
 @pytest.mark.parametrize(
     "value",
     [
         [7, 3],
-        [7, 3, [1, "//a/"], 0, [[], {}]],
+        [7, 3, [1, "//a/"], -1, [[], {}]],
+        [7, 3, [1, "//a/"], 1 << 32, [[], {}]],
+        [7, 3, [1, "//a/"], 1, [[], {}], 10],
+        [7, 7, [1, "//a/"], 1, [[], {}]],
         [7, 3, [1, "//a/"], 1, [[["x", 0]], {}]],
         [7, 3, [1, "//a/"], 1, [[], {"dpsp": 1, "net": b"x"}]],
     ],

@@ -1,7 +1,8 @@
 """Beacons: who is here, and how to be reached.
 
 `[7, 3, [1, "//NAME/"], period_s, [[["tcpcl", 4556]], {"dpsp": 1, "net": id}]]` is one.
-A quiet node leaves out its name: `[1, 0]`, the null endpoint, stands in its place.
+A quiet node leaves out its name: `[1, 0]`, the null endpoint, stands in its place. Other implementations (dtn7) count
+their beacons where ours have their period, and may add a period at the end, with flags 7.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Beacon(NamedTuple):
     """What a node says of itself to whoever is near."""
 
     node: str  # dtn:none if it is quiet
-    period_s: int
+    period_s: int  # of a node that speaks DPSP; others count
     services: Sequence[tuple[str, int]]  # name and port
     network: bytes | None  # of a node that speaks DPSP
 
@@ -46,11 +47,18 @@ def decode_beacon(data: bytes) -> Beacon:
     if len(data) > MAX_BYTES:
         raise PeerError(f"a beacon of {len(data)} bytes, at most {MAX_BYTES}")
     match decode(data, items=200):
-        case [7, 3, eid, int(period_s), [list(services), dict(extra)]] if 1 <= period_s <= 86_400:
+        case [7, 3, eid, int(number), [list(services), dict(extra)]] | [
+            7,
+            7,
+            eid,
+            int(number),
+            [list(services), dict(extra)],
+            int(_),
+        ] if 0 <= number < 1 << 32:
             network = extra.get("net") if extra.get("dpsp") == 1 else None
             if network is not None and (not isinstance(network, bytes) or len(network) != NETWORK_ID_BYTES):
                 raise PeerError(f"the id of a network has {NETWORK_ID_BYTES} bytes")
-            return Beacon(eid_of(eid), period_s, tuple(map(_service, services)), network)
+            return Beacon(eid_of(eid), number, tuple(map(_service, services)), network)
     raise PeerError("not a beacon that we know")
 
 
