@@ -182,6 +182,18 @@ def _own_protocol(own: Own) -> tuple[Protocol, type[Scenario]]:
     return own_protocol(own), FieldScenario if own.family is SENSORS else OpportunisticScenario
 
 
+def doubts_about(name: str) -> list[str]:
+    """What in a protocol of the user's is probably not what was meant, in a sentence each; of others nothing."""
+    own = PROTOCOLS[name].own
+    if own is None:
+        return []
+    from serai.own.loading import Own
+    from serai.own.spelling import misspelt
+
+    assert isinstance(own, Own)
+    return misspelt(own)
+
+
 def check_own(name: str) -> Iterator[Checked]:
     """Try a protocol of the user's."""
     from serai.field.kit.checks import TRIAL as FIELDS

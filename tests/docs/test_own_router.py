@@ -12,6 +12,11 @@ from typing import Any
 import pytest
 
 from serai.cli import execute
+from serai.opportunistic.kit.checks import TRIAL
+from serai.opportunistic.kit.family import ROUTERS
+from serai.opportunistic.testing import world
+from serai.own.checking import check_protocol
+from serai.own.loading import find_own
 from tests.adopted import forget_adopted as forget_adopted
 
 THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
@@ -61,7 +66,7 @@ def test_the_tutorial_does_what_it_says(in_folder: Path, capfd: Any) -> None:
     assert "delivered     63.9 %" in said["serai run people.toml --protocol mine.py --seed 1"]
     assert "delivered     88.1 %" in said["serai run people.toml --protocol dpsp --seed 1"]
     assert "copies = 8" in said["serai protocols mine.py"]
-    assert said["serai protocols check mine.py"].count(" ok ") == 4
+    assert said["serai protocols check mine.py"].count(" ok ") == 5
 
 
 @pytest.mark.skipif(not THOROUGH, reason="a sweep takes a minute: make test-all")
@@ -85,6 +90,20 @@ def test_a_mistake_is_told_as_the_tutorial_says(tmp_path: Path, capfd: Any) -> N
     shown = re.search(r"`mine.py(:\d+: Climb.offers: answers None, not True or False) \(node", text)
     assert shown is not None
     assert f"mine.py{shown[1]} (node " in capfd.readouterr().err
+
+
+def test_the_acknowledgements_of_the_reference_clear_stores(tmp_path: Path) -> None:
+    file = tmp_path / "acks.py"
+    file.write_text(blocks((DOCS / "own.md").read_text())["acks.py"][0])
+    own = find_own(file, None, [ROUTERS])
+    assert [one.problem for one in check_protocol(own, TRIAL, worlds=20)] == [""] * 5
+    back_again = world(
+        "0-1 @ 0..10, 1-2 @ 20..30, 1-2 @ 40..50, 0-1 @ 60..70", publish="0 news @ 5 100 B", subscribe="2 news"
+    )
+    with own.executed() as cls:
+        ran = back_again.run(cls)
+    assert [row[2:] for row in ran.deliveries] == [(2, 2)]
+    assert sorted(row[1:] for row in ran.drops) == [(0, 0, "evicted"), (0, 1, "evicted"), (0, 2, "evicted")]
 
 
 def compared(folder: Path) -> str:

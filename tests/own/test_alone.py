@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from serai.core.errors import BadInput
 from serai.field.kit.checks import TRIAL as FIELDS
 from serai.field.kit.family import SENSORS
 from serai.opportunistic.kit.checks import TRIAL as CONTACTS
@@ -176,3 +177,24 @@ def test_who_never_hands_anything_over_fails_in_a_small_world(tmp_path: Path) ->
     ):
         own = mine(tmp_path, SAYS_NO.format(kind=kind, base=base), trial)
         assert what in trial.known_answers(own_protocol(own))
+
+
+def test_what_nobody_looks_at_may_be_anything(tmp_path: Path) -> None:
+    text = ANSWERS.replace("def offers(self, copy, peer, now)", "def contact_up(self, peer, now)")
+    own = mine(tmp_path, text.format("object()"))
+    assert disagreements(own, CONTACTS) == []
+
+
+def test_a_visitors_mistake_has_its_own_line(tmp_path: Path) -> None:
+    text = VISITORS.replace("self.seen.append(copy.event)", "return object()")
+    own = mine(tmp_path, text.replace("received(self, copy, sensor, attached, now)", "tell(self, now)"), FIELDS)
+    with pytest.raises(BadInput, match=r"mine.py:7: Mule.tell: a object cannot be told"):
+        tapes_of(own_protocol(own), own, FIELDS, 0)
+
+
+def test_a_mistake_has_its_line_in_whichever_check_it_is_met(tmp_path: Path) -> None:
+    text = ANSWERS.replace("return {}", "return 1 / (copy.id < 0)")  # no random world is played before
+    *passed, last = check_protocol(mine(tmp_path, text), CONTACTS._replace(known_answers=lambda _: ""), worlds=0)
+    assert [one.problem for one in passed] == [""] * 3
+    assert last.what.startswith("no state")
+    assert "mine.py:7: Mine.offers: ZeroDivisionError: division by zero (node " in last.problem

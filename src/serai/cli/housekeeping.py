@@ -93,12 +93,14 @@ def _check(words: Sequence[str], as_json: bool) -> None:
     name = CATALOGUE.known(words[0]) if len(words) == 1 else ""
     if name not in PROTOCOLS or PROTOCOLS[name].own is None:
         raise BadInput("serai protocols check: name one protocol of your own, such as mine.py or mine.py:Mine")
-    found = list(check_own(name))
+    found = []
+    for one in check_own(name):
+        found.append(one)
+        if not as_json:  # each as soon as it is known
+            problem = f"\n     {one.problem}" if one.problem else ""
+            print(f" {'!!' if one.problem else 'ok'}  {one.what}{problem}", flush=True)
     if as_json:
         print_json({"ok": not any(one.problem for one in found), "checks": [one._asdict() for one in found]})
-    else:
-        for one in found:
-            print(f" {'!!' if one.problem else 'ok'}  {one.what}" + (f"\n     {one.problem}" if one.problem else ""))
     if any(one.problem for one in found):
         raise typer.Exit(2)
 
@@ -160,8 +162,22 @@ def _setting(key: str, field: FieldInfo) -> dict[str, Any]:
 
 def _protocol_as_text(protocol: Protocol) -> str:
     """A protocol with its paper, and each setting with default, choices and meaning."""
+    from serai.own.loading import Own
+
     lines = [f"{protocol.name}: {protocol.title}", f"    {protocol.paper}"]
-    for setting in _protocol_as_dict(protocol)["settings"]:
+    settings = _protocol_as_dict(protocol)["settings"]
+    if isinstance(protocol.own, Own):  # what its author declares is what one looks for
+        common = [field.alias or key for key, field in protocol.own.family.settings.model_fields.items()]
+        own = [setting for setting in settings if setting["name"] not in common]
+        lines += [" of its own:" if own else " of its own: no settings", *_settings_as_text(own)]
+        lines.append(" as every protocol of its kind:")
+        settings = [setting for setting in settings if setting["name"] in common]
+    return "\n".join([*lines, *_settings_as_text(settings)])
+
+
+def _settings_as_text(settings: Iterable[dict[str, Any]]) -> list[str]:
+    lines = []
+    for setting in settings:
         default_is = setting["default"]
         others = [
             json.dumps(choice)
@@ -171,7 +187,7 @@ def _protocol_as_text(protocol: Protocol) -> str:
         default = f"  {setting['name']} = {json.dumps(setting['default'])}"
         lines.append(default + (f"  (or {', '.join(others)})" if others else ""))
         lines += textwrap.wrap(setting["meaning"], WIDTH - 2, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join(lines)
+    return lines
 
 
 def doctor(as_json: AsJson = False) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from serai.cli.options import AsJson, Like, Master, ProtocolName, Remote, ScenarioName, Settings, print_json, seeds_of
 from serai.cli.progress import shown_share
-from serai.cli.spark import say, session, shown_progress
+from serai.cli.spark import say, session, shown_progress, tell_doubts
 from serai.core.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def run(
         raise BadInput(f"--like {like}: {scenario} is a run, which has its settings; name a scenario")
     recorded = simulate_again(scenario, protocol, changes, seed, full_log=full_log) if is_run else None
     loaded = recorded.scenario if recorded else load_scenario(scenario, changes, protocol, like)
+    tell_doubts([loaded.protocol.name])
     kind = kind_of(loaded)
     how = {"full_log": full_log, "until_death": until_death}
     asked = {name: True for name, wanted in (how | {"upper_bound": upper_bound}).items() if wanted}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +36,14 @@ def session(master: str | None, remote: str | None, **options: Any) -> Iterator[
 def say(step: str, what: str) -> None:
     """One line on stderr about a step of the work."""
     print(f" {step:<10} {what}", file=sys.stderr, flush=True)
+
+
+def tell_doubts(protocols: Iterable[str]) -> None:
+    """Say on stderr what in protocols of the user's own is probably not what was meant."""
+    from serai.kinds import doubts_about
+
+    for doubt in [doubt for protocol in protocols for doubt in doubts_about(protocol)]:
+        say("notice", doubt)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from serai.cli.options import AsJson, Master, Remote, ScenarioName, print_json, seeds_of
-from serai.cli.spark import say, session, shown_progress
+from serai.cli.spark import say, session, shown_progress, tell_doubts
 
 if TYPE_CHECKING:
     from serai.sweeping.plan import Plan
@@ -55,6 +55,7 @@ def sweep(
     until = parse_until(until_ci, plan.kind) if until_ci else None
     kept = check_keep(keep)
     Store(out).check(plan)
+    tell_doubts(plan.protocols)
     if not as_json:
         print(f"serai sweep  {sweep_line(plan)}\n", flush=True)
     with resumable("give the same command again to go on"), session(master, remote) as spark:

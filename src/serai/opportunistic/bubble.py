@@ -30,7 +30,7 @@ class BubbleRap(Router):
         self.met_s: dict[int, float] = {}  # how long each was met in contacts that are over
         self.windows: list[set[int]] = [set()]  # whom it met in each
         self.familiars: dict[int, frozenset[int]] = {}  # of members of its community, as last heard
-        self.wants: dict[int, frozenset[int]] = {}  # what members want
+        self.members_want: dict[int, frozenset[int]] = {}  # what members want
         self.community: set[int] = {self.node}
 
     # ---- rank: cumulative window
@@ -67,7 +67,7 @@ class BubbleRap(Router):
             "local": self.rank(now, self.community),
             "familiar": self.familiar_set(now),
             "familiars": {node: self.familiars[node] for node in sorted(self.familiars)},
-            "wants": {node: self.wants[node] for node in sorted(self.wants)} | own,
+            "wants": {node: self.members_want[node] for node in sorted(self.members_want)} | own,
             "community": frozenset(self.community),
         }
 
@@ -100,13 +100,13 @@ class BubbleRap(Router):
         if node != self.node:
             self.community.add(node)
             self.familiars[node] = familiars[node]
-            self.wants[node] = wants.get(node, self.wants.get(node, frozenset()))
+            self.members_want[node] = wants.get(node, self.members_want.get(node, frozenset()))
 
     # ---- bubbles
 
     def is_here(self, copy: Copy) -> bool:
         """Whether somebody in the community wants it."""
-        return any(copy.channel in wanted for wanted in self.wants.values())
+        return any(copy.channel in wanted for wanted in self.members_want.values())
 
     def offers(self, copy: Copy, peer: Peer, now: float) -> bool:
         """Into the community of a subscriber; there, up by local rank; elsewhere up by global rank."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from serai.own.content import frozen
 from serai.own.declaring import Guarded, put
 from serai.own.loading import Own, declared_settings
+from serai.own.mistakes import Mistake
 
 _NEVER: Final = frozenset(("note", "rank"))
 """Slots that are not told to the other process: the author's own, and what only the engine looks at."""
@@ -131,7 +133,7 @@ class _Recorder:
             return {key: self.written(one) for key, one in value.items()}
         if isinstance(value, list) and value and isinstance(value[0], Guarded):
             return [self.written(one) for one in value]
-        return frozen(value, "its answer")
+        return _answer(value)
 
     def number(self, one: Guarded) -> int:
         """The number of an object; what has changed of it goes onto the tape."""
@@ -153,9 +155,15 @@ def _says(one: Guarded) -> dict[str, Any]:
     """What an object says, as plain data."""
     names = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ()) if name not in _NEVER]
     values = {name: getattr(one, name) for name in names}
-    return {
-        name: value.seen_by(one) if hasattr(value, "seen_by") else frozen(value, name) for name, value in values.items()
-    }
+    return {name: value.seen_by(one) if hasattr(value, "seen_by") else _answer(value) for name, value in values.items()}
+
+
+def _answer(value: Any) -> Any:
+    """What a method answered, as plain data; of anything else its kind: nobody looks at the answer of `contact_up`."""
+    try:
+        return frozen(value, "its answer")
+    except Mistake:
+        return f"a {type(value).__name__}"
 
 
 def recorded(cls: type, parts: Sequence[Part], tapes: dict[int, Tape]) -> type:
@@ -175,6 +183,7 @@ def _with_tapes(cls: type, part: Part, tapes: dict[int, Tape], more: Mapping[str
     def noted(method: str) -> Callable[..., Any]:
         do = getattr(cls, method)
 
+        @wraps(do)
         def call(self: Any, *given: Any) -> Any:
             if self.node not in recorders:
                 recorders[self.node] = _Recorder(part, self)
@@ -290,7 +299,7 @@ class _Player:
         """What it answers, as on the tape."""
         if isinstance(value, Guarded):
             return next((_Ref(number) for number, one in self.objects.items() if one is value), None)
-        return frozen(value, "its answer")
+        return _answer(value)
 
 
 def _short(answer: Any) -> str:

@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 
 from serai.core.errors import BadInput
 from serai.own.alone import Part, Tape, disagreement, recorded
-from serai.own.loading import Family, Own, own_protocol, simulate_class, simulate_own
+from serai.own.loading import Family, Own, own_protocol, simulate_executed, simulate_own
+from serai.own.spelling import misspelt
 from serai.scenario.protocol import Protocol
 
 RANDOM_WORLDS: Final = 200
@@ -52,9 +53,10 @@ class Trial(NamedTuple):
 
 
 def check_protocol(own: Own, trial: Trial, worlds: int = RANDOM_WORLDS) -> Iterator[Checked]:
-    """Try a protocol; a mistake of its author's is a `BadInput` with its place."""
+    """Try a protocol, up to the first call that fails: it is told with its place, and would fail later checks, too."""
     protocol = own_protocol(own)
     checks: dict[str, Callable[[], str]] = {
+        "no name that nobody uses, and that looks misspelt": lambda: "\n     ".join(misspelt(own)),
         "small worlds with known answers": lambda: trial.known_answers(protocol),
         f"{worlds} random worlds: {trial.holds}": lambda: _invariants(protocol, trial, worlds),
         "no state that nodes or runs share": lambda: _keeps_to_itself(protocol, own, trial),
@@ -64,9 +66,11 @@ def check_protocol(own: Own, trial: Trial, worlds: int = RANDOM_WORLDS) -> Itera
         checks["stable: the same if it is asked again"] = lambda: _stable(protocol, own, trial, worlds)
     for what, look in checks.items():
         try:
-            yield Checked(what, look())
+            problem = look()
         except BadInput as error:
             yield Checked(what, str(error))
+            return
+        yield Checked(what, problem)
 
 
 def _invariants(protocol: Protocol, trial: Trial, worlds: int) -> str:
@@ -81,7 +85,7 @@ def _keeps_to_itself(protocol: Protocol, own: Own, trial: Trial) -> str:
     """Runs one module twice, as no run does: what its module and its class hold must not change."""
     with own.executed() as cls:
         before = _held(cls)
-        trial.play(replace(protocol, simulate=partial(simulate_class, cls, own.family)), 0)
+        trial.play(replace(protocol, simulate=partial(simulate_executed, own, cls)), 0)
         after = _held(cls)
     changed = sorted(name for name in before if before[name] != after.get(name))
     if changed:

@@ -39,6 +39,8 @@ class Family(NamedTuple):
     settings: type[BaseModel]  # what every protocol of this kind can be told
     engine: Callable[..., Engine]
     """Of the class, its own settings by name, and what a protocol of this kind is given: world, limits, settings."""
+    parts: tuple[tuple[str, type], ...] = ()
+    """Attributes of the class that hold a class of the author's, too, and from what that is derived."""
 
 
 class Own(NamedTuple):
@@ -100,9 +102,16 @@ def simulate_own(
 ) -> Any:
     """Run the class over a world; `change` makes another class of it."""
     with own.executed() as cls:
-        engine = _engine(change(cls) if change else cls, own.family, world, limits, settings)
-        with told_with_place(cls, own.origin, engine), no_endless_calls(own.origin):
-            return engine.run()
+        return simulate_executed(own, cls, world, limits, settings, change=change)
+
+
+def simulate_executed(
+    own: Own, cls: type, world: Any, limits: Any, settings: BaseModel, *, change: Callable[[type], type] | None = None
+) -> Any:
+    """The same with the class of a module that is in use; what its author did wrong is told with its place."""
+    engine = _engine(change(cls) if change else cls, own.family, world, limits, settings)
+    with told_with_place(cls, own.origin, engine), no_endless_calls(own.origin):
+        return engine.run()
 
 
 def simulate_class(cls: type, family: Family, world: Any, limits: Any, settings: BaseModel) -> Any:

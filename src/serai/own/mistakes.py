@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import inspect
 import signal
 import threading
 import traceback
@@ -87,7 +88,7 @@ def told_with_place(cls: type, origin: Origin, state: Place) -> Iterator[None]:
         yield
     except Mistake as mistake:
         whose = mistake.of or cls
-        code = getattr(whose, mistake.method).__code__
+        code = inspect.unwrap(getattr(whose, mistake.method)).__code__  # of visitors it may be the recorder's
         place = f"{code.co_filename}:{code.co_firstlineno}: {whose.__name__}.{mistake.method}"
         raise BadInput(f"{place}: {mistake.message} ({state.at()})") from None
     except (BadInput, Endless) as error:

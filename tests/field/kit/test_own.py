@@ -129,7 +129,7 @@ def test_a_field_protocol_runs_on_fields_only(tmp_path: Path) -> None:
 
 
 def test_checks_find_what_runs_do_not_show(tmp_path: Path) -> None:
-    assert [one.problem for one in check_protocol(own_in(EXAMPLES, "Carried"), TRIAL, worlds=20)] == [""] * 4
+    assert [one.problem for one in check_protocol(own_in(EXAMPLES, "Carried"), TRIAL, worlds=20)] == [""] * 5
     shared = mine(tmp_path, "    met = []\n\n    def contact_up(self, peer, now):\n        self.met.append(peer.id)\n")
     found = {one.what: one.problem for one in check_protocol(own_in(shared, "Mine"), TRIAL, worlds=2)}
     assert "Mine.met changed during a run" in found["no state that nodes or runs share"]

@@ -166,7 +166,18 @@ def test_what_was_told_is_frozen(tmp_path: Path) -> None:
 
 
 def test_checks_find_what_runs_do_not_show(tmp_path: Path) -> None:
-    assert [one.problem for one in check_protocol(own_in(ROUTERS, "SprayAndWait"), TRIAL, worlds=20)] == [""] * 5
+    assert [one.problem for one in check_protocol(own_in(ROUTERS, "SprayAndWait"), TRIAL, worlds=20)] == [""] * 6
     shared = mine(tmp_path, "    met = []\n\n    def contact_up(self, peer, now):\n        self.met.append(peer.id)\n")
     found = {one.what: one.problem for one in check_protocol(own_in(shared, "Mine"), TRIAL, worlds=2)}
     assert "Mine.met changed during a run" in found["no state that nodes or runs share"]
+
+
+def test_a_node_may_ask_what_it_wants_itself() -> None:
+    asked: list[tuple[int, int, bool]] = []
+
+    class Asks(Router):
+        def received(self, copy, peer, attached, now):
+            asked.append((self.node, copy.id, self.wants(copy)))
+
+    world("0-1 @ 0..9, 1-2 @ 20..29", publish="0 a @ 1 9 B, 0 b @ 2 9 B", subscribe="2 b").run(Asks)
+    assert sorted(asked) == [(1, 0, False), (1, 1, False), (2, 0, False), (2, 1, True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from serai.field.kit.sensor import Sensor
+from serai.field.kit.sensor import Sensor, Visitor
 from serai.field.kit.settings import OwnSettings
 from serai.own.loading import Engine, Family
 
@@ -21,4 +21,4 @@ def _engine(
     return Network(sensor, chosen, world, limits, settings)
 
 
-SENSORS = Family(Sensor, "serai.field.Sensor", OwnSettings, _engine)
+SENSORS = Family(Sensor, "serai.field.Sensor", OwnSettings, _engine, (("visitor", Visitor),))

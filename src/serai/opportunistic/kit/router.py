@@ -177,6 +177,10 @@ class Router:
 
     # ---- provided
 
+    def wants(self, copy: Copy) -> bool:
+        """Whether the node itself has subscribed to the bundle."""
+        return any(channel == copy.channel for channel, _ in self.subscriptions.values())
+
     def discard(self, id: int, may_return: bool = False) -> bool:
         """Let go of a copy; False while it is being sent, or if it is not there. `may_return`: as if it had never been
         seen, so that neighbours may bring it again."""
