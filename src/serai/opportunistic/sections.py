@@ -13,6 +13,7 @@ from pydantic import Field
 from serai.core.content import Attribute
 from serai.core.units import TIME, BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, format_quantity
 from serai.opportunistic.protocols import PROTOCOLS
+from serai.recorded.sections import Instant, RecordedEvents
 from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
     AnyProtocol,
@@ -26,6 +27,13 @@ from serai.scenario.section import (
     misread,
 )
 
+_BESIDE_EVENTS = {
+    "bundles": ("interval", "schedule", "quiet", "file"),
+    "nodes": ("sources", "sinks"),
+    "channels": ("count", "popularity", "activity", "each"),
+    "subscriptions": ("where", "spread", "length", "alike", "groups", "mixing", "change"),
+}
+"""What a file of events leaves nothing to do for."""
 _MOST_BUNDLES = 10_000_000
 _MOST_NODES = 1_000_000
 _MOST_CHANNELS = 1_000_000
@@ -297,8 +305,8 @@ class InterestSection(Section):
             yield Violation(("where", "file"), "either ranges or a file of subscriptions, not both")
 
 
-class ContentSection(Section):
-    """The content of bundles, if subscriptions are ranges: each cell of the attributes' domain is a channel then."""
+class ContentSection(RecordedEvents):
+    """The content of bundles: drawn if subscriptions are ranges (each cell of the domain a channel), or of a file."""
 
     attributes: AttributesOfEvents = Field(
         (Attribute("A1", "real", 0.0, 10.0), Attribute("A2", "real", 0.0, 10.0)),
@@ -313,7 +321,10 @@ class ContentSection(Section):
     )
 
     def violations(self) -> Iterator[Violation]:
-        """Too many channels."""
+        """Too many channels; what does not stand beside a file."""
+        yield from super().violations()
+        if self.file is not None and "cells" in self.model_fields_set:
+            yield Violation(("cells", "file"), "leave it out: with a file of events nodes match the content itself")
         if self.cells ** len(self.attributes) > _MOST_CHANNELS:
             yield Violation(("cells", "attributes"), f"more than {_MOST_CHANNELS:,} channels; use fewer cells")
 
@@ -328,6 +339,7 @@ class OpportunisticScenario(Scenario):
         ("contacts", "file"),
         ("bundles", "file"),
         ("subscriptions", "file"),
+        ("events", "file"),
     )
 
     duration_s: Seconds = Field(7200.0, gt=0, le=2e9, alias="duration", description="Simulated time.")
@@ -337,6 +349,9 @@ class OpportunisticScenario(Scenario):
         alias="step",
         description="Everything happens at its exact time (0), or at multiples of this, as in simulators of ticks:"
         ' "1 s".',
+    )
+    begin: Instant | None = Field(
+        None, description="The date of the run's time 0, for the files of [events] and [subscriptions]."
     )
     contacts: ContactSection = Field(default_factory=ContactSection)
     movement: MovementSection = Field(default_factory=MovementSection)
@@ -361,11 +376,24 @@ class OpportunisticScenario(Scenario):
         if quiet_s >= duration_s:
             problem = f"quiet ({quiet_s:g} s) is as long as the run ({duration_s:g} s): nothing would be published"
             yield Violation(("bundles.quiet", "duration"), problem)
-        if self.bundles.file is None and (duration_s - quiet_s) / self.bundles.interval_s > _MOST_BUNDLES:
+        drawn = self.bundles.file is None and self.events.file is None
+        if drawn and (duration_s - quiet_s) / self.bundles.interval_s > _MOST_BUNDLES:
             keys = ("bundles.interval", "duration", "bundles.quiet")
             yield Violation(keys, f"more than {_MOST_BUNDLES:,} bundles would be published; use a longer interval")
 
+    def _file_violations(self) -> Iterator[Violation]:
+        """What does not stand beside a file of events."""
+        if self.subscriptions.file is None:
+            yield Violation(("events.file", "subscriptions.file"), 'needs subscriptions.file = "wishes.csv"')
+        for section, keys in _BESIDE_EVENTS.items():
+            for key in keys:
+                if {key, f"{key}_s"} & getattr(self, section).model_fields_set:
+                    yield Violation((f"{section}.{key}", "events.file"), "leave it out: the file of events says it")
+
     def _content_violations(self) -> Iterator[Violation]:
+        if self.events.file is not None:
+            yield from self._file_violations()
+            return
         if self.subscriptions.where is None:
             if self.events.model_fields_set:
                 yield Violation(
@@ -408,6 +436,12 @@ class OpportunisticScenario(Scenario):
             data["contacts"] = {"source": "movement"}
         if traced and self.movement == MovementSection():
             del data["movement"]
-        if self.subscriptions.where is None:
+        if self.events.file is not None:
+            for section, keys in _BESIDE_EVENTS.items():
+                data[section] = {key: value for key, value in data[section].items() if key not in keys}
+            data["events"] = {
+                key: data["events"][key] for key in ("file", "every", "on_change") if key in data["events"]
+            }
+        elif self.subscriptions.where is None:
             del data["events"]
         return data

@@ -130,7 +130,7 @@ def check_files_opportunistic(scenario: OpportunisticScenario) -> None:
         names = NodeNames(f"n{number}" for number in range(scenario.nodes.count))
     else:
         names = NodeNames(_trace_of_run(scenario).names, growing=True)
-    if scenario.bundles.file is not None or scenario.subscriptions.file is not None:
+    if any(section.file is not None for section in (scenario.bundles, scenario.subscriptions, scenario.events)):
         nobody = Contacts(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
         subscriptions_of(scenario, names, publications(scenario, names, 0), 0, nobody)
 

@@ -15,6 +15,7 @@ from serai.core.content import Attribute, box, parse_template
 from serai.core.errors import BadInput
 from serai.core.streams import draw, draw_values, stream
 from serai.opportunistic.interests import choices, groups_of, subscriptions, zipf
+from serai.opportunistic.recorded import Recorded, read_recorded, wanted_by_file
 from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.world import Bundles, Published, Subscriptions, Wanted
 from serai.traces.messages import Messages, read_interests, read_messages
@@ -41,6 +42,8 @@ def publications(scenario: OpportunisticScenario, nodes: NodeNames, seed: int) -
     """What is published in the time of the run."""
     if scenario.bundles.file is not None:
         return _from_file(scenario, nodes, read_messages(scenario.bundles.file))
+    if scenario.events.file is not None:
+        return _of_readings(scenario, read_recorded(scenario, nodes), seed)
     sources, _ = roles(scenario, len(nodes.names), seed)
     created_s = births(scenario, seed)
     count = created_s.size
@@ -102,6 +105,15 @@ def _from_file(scenario: OpportunisticScenario, nodes: NodeNames, found: Message
     return Published(bundles, names, np.unique(source), np.empty((len(inside), 0)), np.array(targets, np.int32))
 
 
+def _of_readings(scenario: OpportunisticScenario, recorded: Recorded, seed: int) -> Published:
+    """The readings of a file, each a bundle of its sensor; what they say is in their channel."""
+    readings, count = recorded.readings, len(recorded.readings.time_s)
+    size_bytes, lifetime_s = sizes(scenario, count, seed), np.full(count, scenario.bundles.lifetime_s)
+    bundles = Bundles(readings.sensor, recorded.channel, readings.time_s, size_bytes, lifetime_s)
+    names = _distinct(list(recorded.channels))
+    return Published(bundles, names, np.unique(readings.sensor), np.empty((count, 0)), np.full(count, -1, np.int32))
+
+
 def _distinct(names: list[str]) -> tuple[str, ...]:
     """The same names, but numbered from the second of each on: the log tells channels apart by their names."""
     taken: set[str] = set()
@@ -123,7 +135,9 @@ def subscriptions_of(
     always = np.full(directed.size, np.inf)
     direct = Subscriptions(published.targets[directed], published.bundles.channel[directed], -always, always)
     shared = len(published.channels) - directed.size
-    if scenario.subscriptions.file is not None:
+    if scenario.events.file is not None:
+        wanted = wanted_by_file(read_recorded(scenario, nodes))
+    elif scenario.subscriptions.file is not None:
         wanted = _wanted_by_file(scenario, nodes, published)
     elif shared == 0:
         wanted = Wanted(_none(), np.unique(direct.node))
