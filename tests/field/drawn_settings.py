@@ -68,6 +68,7 @@ SECTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "queue": mostly(200, 5, 2, 1),
         "failing": mostly(0.0, 0.3, 1.0),
         "fail_at": st.integers(0, 100).map("{} s".format),
+        "idle": mostly("0 W", "0.3 uW", "10 uW", "0.2 mW"),
     },
     "events": {
         "lifetime": mostly("2000 s", "40 s", "17.5 s", "10 s", "1 s", "0.5 s"),

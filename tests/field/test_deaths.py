@@ -1,11 +1,17 @@
 """Batteries bind: nobody spends more than it has, the dead do nothing, and communities go on without them."""
 
+import math
+
 import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
+from serai.core.jit import announced_compilation
+from serai.field.protocols import PROTOCOLS
+from serai.field.simulation import limits_of
 from tests.field.naive.parts import DEAD, RELAY, SOURCE, Drop, Transfer
 from tests.field.test_properties import ELECTRONICS, ROW, TEN_METRES, row_of
-from tests.field.worlds import Case, Happening, any_cases, build_scenario, build_world, product_records
+from tests.field.worlds import Case, Happening, any_cases, build_scenario, build_world, cases, product_records
 
 
 @given(any_cases)
@@ -13,7 +19,7 @@ def test_nobody_spends_more_than_its_battery_holds_and_the_dead_do_nothing(case:
     records = product_records(*case)
     for sensor, battery_j in enumerate(case.world.battery_j.tolist()):
         control_pj = records.control_pj[sensor] if case.scenario.radio.control_costs else 0
-        assert records.event_pj[sensor] + control_pj <= round(battery_j * 1e12)
+        assert records.event_pj[sensor] + control_pj + records.idle_pj[sensor] <= round(battery_j * 1e12)
         if records.died[sensor] >= 0:
             after = [row for row in records.transfers if row.time_s > records.died[sensor]]
             assert not [row for row in after if sensor in (row.sender, row.receiver)]
@@ -38,6 +44,39 @@ def test_a_community_falls_apart_when_the_sensor_between_dies() -> None:
     assert records.event_pj[1] == 250 * (ELECTRONICS + TEN_METRES)
     # One flood of each kind at the start; after the death there are only loners, who flood nothing.
     assert (records.control_messages["path"], records.control_messages["route"]) == (3, 3)
+
+
+def test_listening_empties_a_battery_in_the_second_worked_out_by_hand() -> None:
+    """DG: 100 uJ a second out of 1 mJ last from second 0 to 9; two events of 12.75 uJ at second 3 leave 74.5 uJ for 9.
+
+    The other one has 950 uJ: at second 9 it pays the 50 uJ that are left, and dies with it.
+    """
+    born = [Happening(0, 2.5), Happening(0, 2.75), Happening(0, 9.0), Happening(0, 9.25), Happening(1, 9.0)]
+    world = build_world(row_of(4), 12, [ROW[0], ROW[3]], [[(0.0, *ROW[1])]], born)
+    world = world._replace(battery_j=np.array([1e-3, 0.95e-3]), idle_w=np.array([1e-4, 1e-4]))
+    records = product_records(world, build_scenario(world, 12, {"name": "dg", "resend": "once"}), 0)
+    assert [(row.time_s, row.event) for row in records.transfers] == [(3, 1), (3, 0), (9, 2)]
+    assert (records.died, records.event_pj[1]) == ([9, 9], 0)
+    assert records.idle_pj == [10**9 - records.event_pj[0], 950_000_000]
+    assert records.drops[-1] == Drop(9, 3, 1, DEAD)  # event 4 was never born
+
+
+@given(st.sampled_from(["ced", "cet", "dg", "serai"]).flatmap(cases), st.integers(0, 10**8), st.floats(0, 1))
+def test_the_books_balance_in_every_second(case: Case, idle_pj: int, until: float) -> None:
+    """What was spent and what is left are what the battery held, after any second: runs begin alike."""
+    world, scenario, key = case
+    slots = math.ceil(until * scenario.duration_s) or 1
+    world = world._replace(idle_w=np.array([idle_pj * share / 1e12 for share in range(len(world.sensor_x))]))
+    shorter = scenario.model_copy(update={"duration_s": slots})
+    with announced_compilation(scenario.protocol.name):
+        limits = limits_of(world, shorter, key, False, False)
+        field = PROTOCOLS[scenario.protocol.name].simulate(world, limits, scenario.protocol)
+    sensors, idled = field.sensors, field.idled_pj if len(field.idled_pj) else 0
+    spent = sensors.event_pj + idled + (sensors.control_pj if scenario.radio.control_costs else 0)
+    assert (spent + sensors.left_pj == np.rint(world.battery_j * 1e12)).all()
+    living = sensors.died < 0
+    assert (idled == world.idle_pj * slots)[living].all()
+    assert (idled <= world.idle_pj * (sensors.died + 1))[~living].all()
 
 
 def test_a_sensor_that_can_pay_exactly_dies_with_that_second() -> None:

@@ -53,6 +53,19 @@ def seconds(metrics: FieldMetrics) -> float:
     return metrics.lifetime_days * 86_400
 
 
+def test_listening_shortens_what_is_extrapolated() -> None:
+    """10 J at 30 mW last 333.3 s; at 20 mW beside the 2.25 J in 45 s (50 mW) of one sensor 142.9 s."""
+    world = hand_made.world([], [])
+    halves = np.array([[11 * J // 10, 0, 0], [115 * J // 100, 0, 0]])
+    for idle_w, steady, expected in (([0.0, 0.0, 0.03], 0 * halves, 333.3), ([0.02] * 3, halves, 142.9)):
+        idling = world._replace(idle_w=np.array(idle_w))
+        ledger = hand_made.ledger(world)._replace(steady_event_pj=steady, idle_pj=60 * idling.idle_pj)
+        metrics = measure(hand_made.run(idling, ledger))
+        assert seconds(metrics) == pytest.approx(expected, rel=0.02)
+        assert metrics.idle_energy_j == pytest.approx(60 * sum(idle_w))
+        assert (metrics.alive_share, metrics.sensors_alive) == (1.0, 3)
+
+
 def test_batteries_of_10_j_at_the_rate_of_the_steady_part() -> None:
     """2.25 J in its 45 s last 200 s, whatever was spent outside of it."""
     assert seconds(measured([11 * J // 10, 0, 0], [115 * J // 100, 0, 0])) == pytest.approx(200)

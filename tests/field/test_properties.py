@@ -80,9 +80,12 @@ class Replay:
     def held(self, sensor: int) -> int:
         return sum(n for copies in (self.stored, self.relayed) for (at, _), n in copies.items() if at == sensor)
 
+    def capacity(self, sensor: int) -> int:
+        return self.scenario.sensors.queue if self.world.queue is None else int(self.world.queue[sensor])
+
     def add(self, copies: Counter[tuple[int, int]], sensor: int, event: int) -> None:
         copies[sensor, event] += 1
-        assert self.held(sensor) <= self.scenario.sensors.queue
+        assert self.held(sensor) <= self.capacity(sensor)
 
     def take(self, copies: Counter[tuple[int, int]], sensor: int, event: int) -> None:
         assert copies[sensor, event] > 0, "a copy that was not there"
@@ -129,7 +132,7 @@ class Replay:
             dead = 0 <= self.died[sensor] < slot
             if math.ceil(self.world.event_time_s[event]) == slot and not dead:
                 if self.next_drop_is(event, sensor, FULL):
-                    assert self.held(sensor) == self.scenario.sensors.queue
+                    assert self.held(sensor) == self.capacity(sensor)
                 else:
                     self.add(self.stored, sensor, event)
 
@@ -164,7 +167,7 @@ class Replay:
             if not self.next_drop_is(row.event, row.receiver, FULL):
                 self.take(self.dead, row.receiver, row.event)
             else:
-                assert self.held(row.receiver) == self.scenario.sensors.queue
+                assert self.held(row.receiver) == self.capacity(row.receiver)
             self.relays["ended"] += 1
 
     def spend(self, row: Transfer, later: list[Transfer]) -> None:
@@ -178,8 +181,8 @@ class Replay:
     def store(self, event: int, place: int) -> None:
         """A returned event has come to its place, or to a sensor that cannot pay to send it on and dies with it."""
         if self.next_drop_is(event, place, FULL):
-            assert self.held(place) == self.scenario.sensors.queue
-        elif self.held(place) == self.scenario.sensors.queue:
+            assert self.held(place) == self.capacity(place)
+        elif self.held(place) == self.capacity(place):
             self.take(self.dead, place, event)
         else:
             self.add(self.stored, place, event)

@@ -383,7 +383,8 @@ def follow_queues(case: Case, records: Records) -> None:
                 held[row.sender] -= moved
             else:
                 break
-        sensors = range(len(case.world.sensor_x))
-        assert all(0 <= held[sensor] <= case.scenario.sensors.queue for sensor in sensors)
+        usual, own = case.scenario.sensors.queue, case.world.queue
+        for sensor in range(len(case.world.sensor_x)):
+            assert 0 <= held[sensor] <= (usual if own is None else own[sensor])
     assert not drops
     assert not rows

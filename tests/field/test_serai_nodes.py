@@ -12,7 +12,7 @@ from tests.field.naive.serai.routes import Branch
 from tests.field.naive.serai.sensor import DEPOSIT, HOME, RELAY, Assignment, Copy, Sensor
 from tests.field.naive.serai.subscriber import Subscriber, Task
 
-MANUAL = Manual(Dials(), Reach(Grid(200.0, 50.0, 20, 5)), 20, 250, 2000.0, 3)
+MANUAL = Manual(Dials(), Reach(Grid(200.0, 50.0, 20, 5)), 20, 250, 2000.0)
 FOREVER = float("inf")
 
 
@@ -34,7 +34,7 @@ def standing(column: int) -> Leg:
 
 def line_of_three(manual: Manual = MANUAL, number: int = 0) -> Sensor:
     """One of three sensors in columns 2, 3, 4."""
-    sensor = Sensor(number, middle(2 + number), 10.0, manual)
+    sensor = Sensor(number, middle(2 + number), 10.0, 3, manual)
     sensor.members = Map({i: middle(2 + i) for i in range(3)})
     return sensor
 

@@ -142,7 +142,7 @@ def test_prices_are_sent_on_a_logarithmic_scale(weight: float, step: int) -> Non
 )
 def test_the_price_of_energy(size: int, known: int, share: float, step: int) -> None:
     """A share of the rate at which 10 J last 11 days: r = share x size and subscriptions' factors, w = 1 + 20 r^6."""
-    sensor = Sensor(0, middle(0), 10.0, Manual(Dials(), REACH, 20, 250, 2000.0, 200))
+    sensor = Sensor(0, middle(0), 10.0, 200, Manual(Dials(), REACH, 20, 250, 2000.0))
     sensor.members = Map({i: middle(0) for i in range(size)})
     sensor.known = {p: Subscription(p, ()) for p in range(known)}
     now = 900

@@ -43,6 +43,7 @@ def assert_same(product: Records, naive: Records) -> None:
     assert product.control_messages == naive.control_messages
     assert product.control_bits == naive.control_bits
     assert product.control_pj == naive.control_pj
+    assert product.idle_pj == naive.idle_pj
     assert product.steady_pj == naive.steady_pj
     if product.watched is not None and naive.watched is not None:
         for name in ("control", "sessions", "heads", "spent"):  # those of one second in any order

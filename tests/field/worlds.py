@@ -201,6 +201,7 @@ def as_records(ledger: Ledger, full: FullLog) -> Records:
         received=ledger.received.tolist(),
         event_pj=ledger.event_pj.tolist(),
         control_pj=ledger.control_pj.tolist(),
+        idle_pj=[0] * len(ledger.died) if ledger.idle_pj is None else ledger.idle_pj.tolist(),
         control_messages=Counter(ledger.control_messages),
         control_bits=Counter(ledger.control_bits),
         died=ledger.died.tolist(),
@@ -403,7 +404,12 @@ def make_case(
     rng, usual = random.Random(shape.seed), scenario.sensors.battery_j
     batteries = np.array([usual * rng.choice([1, 1, 1, 0.1, 3]) for _ in world.sensor_x])
     failing = draw_failing(scenario, len(batteries), key)
-    return Case(world._replace(battery_j=batteries, failing=failing), scenario, key)
+    queues = None
+    if rng.random() < 0.5:
+        queues = np.array([max(round(scenario.sensors.queue * rng.choice([1, 1, 0.5, 2])), 1) for _ in world.sensor_x])
+    idle_w = np.array([scenario.sensors.idle_w * rng.choice([1, 1, 0, 3]) for _ in world.sensor_x])
+    own = {"failing": failing, "battery_j": batteries, "queue": queues, "idle_w": idle_w if idle_w.any() else None}
+    return Case(world._replace(**own), scenario, key)
 
 
 def cases(protocol: str) -> st.SearchStrategy[Case]:

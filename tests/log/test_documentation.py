@@ -9,6 +9,7 @@ import pytest
 
 from serai.field.engine.state import DROPS as FIELD_DROPS
 from serai.field.engine.state import TRANSFERS as FIELD_TRANSFERS
+from serai.field.equipment_tables import EQUIPPED_FIELD_TABLES
 from serai.field.log import OUTCOMES as FIELD_OUTCOMES
 from serai.field.tables import GROUPED_FIELD_TABLES, ROLES
 from serai.kinds import KINDS
@@ -26,7 +27,7 @@ CHAPTERS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | 
 OWN = {kind.name: kind.run.form().own | dict(kind.run.form().optional) for kind in KINDS.values()}
 TABLES = CORE_TABLES | FULL_LOG_TABLES | {name: schema for own in OWN.values() for name, schema in own.items()}
 PLAIN = {pa.float64(): "float64", pa.bool_(): "boolean", pa.string(): "text"}
-UNITS = ("_s", "_m", "_pj", "_bytes", "bytes")
+UNITS = ("_s", "_m", "_j", "_w", "_pj", "_bytes", "bytes")
 
 
 def type_in_words(kind: pa.DataType) -> str:
@@ -102,6 +103,7 @@ def test_files() -> None:
         **{name: kind for kind, own in OWN.items() for name in own},
         **{name: f"{kind}, `--full-log`" for kind, one in KINDS.items() for name in one.run.form().optional},
         **dict.fromkeys(GROUPED_FIELD_TABLES, "field, if there are groups"),
+        **dict.fromkeys(EQUIPPED_FIELD_TABLES, "field, if sensors differ or listening costs"),
         MARKS: "`serai node log`",
     }
 

@@ -123,6 +123,15 @@ def test_from_a_goal_to_a_page_and_again_from_the_same_folder(spark, tmp_path: P
     assert (tmp_path / "plan" / "answer.json").read_bytes() == answer
 
 
+def test_a_goal_of_lifetime_knows_what_listening_costs(spark, tmp_path: Path) -> None:
+    """At 1 mW a battery of 1 J lasts 17 minutes, longer than the run, and one of 100 J 28 hours."""
+    vary = FIXED | {"sensors.count": [6], "sensors.idle": ["1 mW"], "sensors.battery": ["1 J", "100 J"]}
+    prices = {"sensors.battery": {"1 J": 0, "100 J": 5}}
+    found = find_deployment(search_for("lifetime_days >= 1", vary=vary, cost=prices), tmp_path / "plan", spark)
+    assert found.search.deployments[found.result.named].cost == 5
+    assert found.result.ending == "found"
+
+
 class StoppedError(Exception):
     """As if somebody had pulled the plug."""
 

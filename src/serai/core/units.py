@@ -28,7 +28,7 @@ _IN_FULL = {
     "feet": "ft", "foot": "ft", "second": "s", "seconds": "s", "sec": "s", "secs": "s", "minute": "min",
     "minutes": "min", "mins": "min", "hour": "h", "hours": "h", "hr": "h", "hrs": "h", "day": "d",
     "days": "d", "mps": "m/s", "kmh": "km/h", "kph": "km/h", "joule": "J", "joules": "J", "bits": "bit",
-    "b": "bit", "bytes": "byte", "octet": "byte", "octets": "byte",
+    "watt": "W", "watts": "W", "b": "bit", "bytes": "byte", "octet": "byte", "octets": "byte",
 }  # fmt: skip
 
 
@@ -74,6 +74,13 @@ SPEED = Dimension(
     {"m/s": Fraction(1), "km/h": Fraction(5, 18), "cm/s": Fraction(1, 100)}, ("m/s", "km/h", "cm/s"),
 )  # fmt: skip
 ENERGY = Dimension("energy", "10 J", _ENERGY | _scaled(Wh="3600", mWh="3.6", kWh="3.6e6"), ("J", "kJ", "mJ"))
+POWER = Dimension(
+    "power", "2 mW",
+    _scaled(W="1", kW="1e3", mW="1e-3", uW="1e-6", nW="1e-9", pW="1e-12") | {
+        "\N{MICRO SIGN}W": Fraction(1, 10**6), "\N{GREEK SMALL LETTER MU}W": Fraction(1, 10**6),
+    },
+    ("W", "mW", "uW", "nW"),
+)  # fmt: skip
 SIZE = Dimension(
     "size", "250 bit",
     _scaled(bit="1", kbit="1e3", Mbit="1e6", byte="8", B="8", kB="8e3", KiB="8192", MB="8e6", MiB="8388608", GB="8e9",
@@ -102,7 +109,7 @@ ENERGY_PER_BIT_M4 = Dimension(
 )  # fmt: skip
 
 DIMENSIONS = (
-    LENGTH, TIME, SPEED, ENERGY, SIZE, BIT_RATE, ENERGY_PER_BIT, ENERGY_PER_BIT_M2, ENERGY_PER_BIT_M4,
+    LENGTH, TIME, SPEED, ENERGY, POWER, SIZE, BIT_RATE, ENERGY_PER_BIT, ENERGY_PER_BIT_M2, ENERGY_PER_BIT_M4,
 )  # fmt: skip
 
 
@@ -220,6 +227,7 @@ Seconds = Annotated[float, Quantity(TIME)]
 WholeSeconds = Annotated[int, Quantity(TIME, whole="seconds")]
 MetresPerSecond = Annotated[float, Quantity(SPEED)]
 Joules = Annotated[float, Quantity(ENERGY)]
+Watts = Annotated[float, Quantity(POWER)]
 Bits = Annotated[int, Quantity(SIZE, whole="bits")]
 Bytes = Annotated[int, Quantity(BYTES, whole="bytes")]
 BitsPerSecond = Annotated[float, Quantity(BIT_RATE)]

@@ -29,6 +29,7 @@ from serai.field.collection.forwarding import line_up_arrived, take_turn
 from serai.field.collection.sessions import meet
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import expire, publish_next_event
+from serai.field.engine.batteries import listen
 from serai.field.engine.control import draw_all_maps
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import AFTER_ALL, births_left, is_over, set_clock, short_of_room, visits_left
@@ -61,6 +62,7 @@ def advance(field: Field, rules: CollectionRules, start: int) -> int:
             return slot
         if not field.tally[0].unburied:
             run_slot(field, rules, slot)
+            listen(field)
         if deaths_need_room(field):
             return slot
         bury(field, rules)

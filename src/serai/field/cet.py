@@ -29,7 +29,7 @@ from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.heads import elect
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
-from serai.field.engine.batteries import charge
+from serai.field.engine.batteries import charge, listen
 from serai.field.engine.ledger import (
     accept,
     can_send,
@@ -123,6 +123,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
             if slot == 0:
                 elect_first_heads(field)
             run_slot(field, rules, slot)
+            listen(field)
         if deaths_need_room(field):
             return slot
         if field.tally[0].exhausted > 0:
@@ -347,7 +348,7 @@ def place(field: Field, rules: Rules, entry: int, receiver: int, goal: int) -> N
     row = field.receptions[entry]
     if not carry(field, row.event, receiver, goal):
         return
-    if field.sensors[goal].queue >= field.limits.queue:
+    if field.sensors[goal].queue >= field.sensors[goal].capacity:
         log_drop(field, row.event, goal, FULL, NONE)
         return
     c = new_copy(field, row.event, goal, row.count if rules.keep_count else 0, STORED)

@@ -21,7 +21,7 @@ from pydantic import Field as setting
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
 from serai.core.order import contact_rank
-from serai.field.engine.batteries import exhaust, forget_exhausted, is_dead, mark_dead, pay
+from serai.field.engine.batteries import exhaust, forget_exhausted, is_dead, listen, mark_dead, pay
 from serai.field.engine.ledger import find, log_drop, log_transfer, receive, to_subscriber_pj
 from serai.field.engine.place import most_listeners
 from serai.field.engine.reach import in_touch
@@ -146,6 +146,7 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         for subscriber in range(len(field.subscribers)):
             if field.subscribers[subscriber].audible:
                 drain(field, rules, queues, subscriber)
+        listen(field)
         if field.tally[0].exhausted > 0:
             bury(field, queues)
         if is_over(field):
@@ -178,7 +179,7 @@ def publish_next_event(field: Field, queues: Queues) -> None:
     sensor = field.event_sensor[event]
     if is_dead(field, sensor):
         return
-    if queues.end[sensor] - queues.first[sensor] >= field.limits.queue:
+    if queues.end[sensor] - queues.first[sensor] >= field.sensors[sensor].capacity:
         log_drop(field, event, sensor, FULL, NONE)
         return
     queues.event[queues.start[sensor] + queues.end[sensor]] = event

@@ -62,9 +62,9 @@ def steady_part(scenario: FieldScenario) -> SteadyPart | None:
 def lifetimes_of(run: FieldRun) -> Lifetimes:
     """Until when batteries last: the first death, if the run has seen one, else extrapolated."""
     ledger = run.ledger
-    events_only = _first_death_days(run, ledger.event_pj, ledger.steady_event_pj)
+    events_only = _first_death_days(run, ledger.spent_pj(control=False), ledger.steady_event_pj)
     with_control = _first_death_days(
-        run, ledger.event_pj + ledger.control_pj, ledger.steady_event_pj + ledger.steady_control_pj
+        run, ledger.spent_pj(control=True), ledger.steady_event_pj + ledger.steady_control_pj
     )
     dead = ledger.died[ledger.died >= 0]
     extrapolated = with_control if run.scenario.radio.control_costs else events_only
@@ -84,6 +84,8 @@ def _first_death_days(run: FieldRun, spent_pj: Counts, steady_pj: Counts) -> flo
     end_s: float = run.scenario.duration_s if ledger.ended_s is None else ledger.ended_s
     from_all = _lives_s(battery_pj, spent_pj, np.where(living, end_s, ledger.died))
     steady = steady_part(run.scenario)
+    if steady is not None:
+        steady_pj = steady_pj + np.outer(steady.seconds, run.world.idle_pj)
     if steady is None or end_s < steady.end or not (living & (steady_pj.sum(axis=0) > 0)).any():
         return float(from_all.min()) / _S_PER_DAY
     lasting = _steady_life_s(battery_pj[living], steady_pj[:, living], steady)

@@ -44,6 +44,12 @@ class Ledger(NamedTuple):
     control_messages: dict[str, int]  # by kind
     control_bits: dict[str, int]  # by kind
     ended_s: float | None = None  # when the first death ended the run, if it was to end with it
+    idle_pj: Counts | None = None  # [sensor] picojoules that listening took, where it costs anything
+
+    def spent_pj(self, control: bool) -> Counts:
+        """What each sensor spent on events and on listening, and on `control` messages too."""
+        spent = self.event_pj + self.control_pj if control else self.event_pj
+        return spent if self.idle_pj is None else spent + self.idle_pj
 
 
 class Transfers(NamedTuple):

@@ -68,6 +68,7 @@ class FieldMetrics(TimedMetrics):
     control_energy_j: float = metric(
         "J", better=-1, says="Energy that the control messages of all sensors take.", chapter="cost"
     )
+    idle_energy_j: float = metric("J", better=-1, says="Energy that all sensors spent on listening.", chapter="cost")
     control_messages: int = metric(better=-1, says="Control messages sent, of all kinds.")
     control_bits: int = metric("bit", better=-1, says="Bits of all control messages.")
     load_imbalance: float = metric(
@@ -87,6 +88,9 @@ class FieldMetrics(TimedMetrics):
     )
     drops_dead: int = metric(better=-1, says="Copies lost because a sensor's battery was empty.", chapter="drops")
     sensors_alive: int = metric(better=+1, says="Sensors whose battery was not empty at the end.", chapter="cost")
+    alive_share: float = metric(
+        "fraction", better=+1, says="Share of the run's seconds, over all sensors, in which they lived.", chapter="cost"
+    )
     fairness_communities: float = metric(
         better=+1,
         says="Jain's index of the communities' delivery ratios.",
@@ -132,10 +136,12 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         events=len(interested),
         energy_j=int(ledger.event_pj.sum()) / _PJ_PER_J,
         control_energy_j=int(ledger.control_pj.sum()) / _PJ_PER_J,
+        idle_energy_j=0.0 if ledger.idle_pj is None else int(ledger.idle_pj.sum()) / _PJ_PER_J,
         control_messages=sum(ledger.control_messages.values()),
         control_bits=sum(ledger.control_bits.values()),
         fairness_communities=jain(_community_ratios(run, interested, delivered)),
         sensors_alive=int((ledger.died < 0).sum()),
+        alive_share=ratio(lived_s(run).sum(), _slots(run) * len(ledger.died)),
         load_imbalance=ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
         **_deliveries(run, interested, delivered),
         **delay_metrics(delivered.delay_s),
@@ -296,6 +302,12 @@ def pairs_field(run: FieldRun) -> RunPairs:
         lifetime_s=np.full(len(run.world.event_time_s), run.scenario.events.lifetime_s),
         duration_s=float(_slots(run)),
     )
+
+
+def lived_s(run: FieldRun) -> Counts:
+    """How many seconds each sensor lived: it dies with the end of one."""
+    died = run.ledger.died.astype(np.int64)
+    return np.where(died < 0, _slots(run), died + 1)
 
 
 def alive_over_time(run: FieldRun) -> tuple[NDArray[np.int32], Counts]:

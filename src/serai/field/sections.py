@@ -16,6 +16,7 @@ from serai.core.units import (
     Joules,
     Metres,
     Seconds,
+    Watts,
     WholeSeconds,
     format_quantity,
 )
@@ -38,6 +39,7 @@ from serai.scenario.section import (
     Violation,
     misread,
 )
+from serai.world.equipment import MOST_W
 
 
 def _place(value: object) -> object:
@@ -58,7 +60,7 @@ Place = Annotated[
 
 _MOST_CELLS = 100_000_000
 _SMALLEST_CELL_M = 0.001
-_MOST_EVENTS = 1_000_000_000
+MOST_EVENTS = 1_000_000_000
 
 
 class FieldSection(Section):
@@ -115,8 +117,8 @@ class SensorSection(Section):
     )
     file: FilePath = Field(
         None,
-        description='Positions for placement = "file": CSV or GeoJSON. A relative path starts at the folder'
-        " of this scenario.",
+        description='Positions for placement = "file": CSV or GeoJSON, with what each sensor has of its own: battery,'
+        " interval, queue, range, idle. A relative path starts at the folder of this scenario.",
     )
     battery_j: Joules = Field(10.0, gt=0, le=9e6, alias="battery", description="Energy of each sensor at the start.")
     queue: int = Field(
@@ -137,6 +139,13 @@ class SensorSection(Section):
         description="When they fail, all at once, as of an empty battery.",
     )
 
+    idle_w: Watts = Field(
+        0.0,
+        ge=0,
+        le=MOST_W,
+        alias="idle",
+        description="Power that a sensor takes while it listens, as it does all its life; in the papers' worlds none.",
+    )
     relays: Places = Field(
         None,
         description="Where relays stand, [[120, 80], [40, 15.5]] in metres from the field's lower left corner: sensors"
@@ -327,9 +336,9 @@ class FieldScenario(Scenario):
             problem = f"quiet ({quiet:g} s) is longer than the run ({duration} s)"
             yield Violation(("events.quiet", "duration"), problem)
         expected = self.sensors.count * max(0.0, duration - quiet) / self.events.interval_s
-        if expected > _MOST_EVENTS:
+        if expected > MOST_EVENTS:
             keys = ("events.interval", "sensors.count", "duration", "events.quiet")
-            problem = f"about {expected:.1g} events would be born; at most {_MOST_EVENTS:,} are possible"
+            problem = f"about {expected:.1g} events would be born; at most {MOST_EVENTS:,} are possible"
             yield Violation(keys, problem)
 
     def in_one_line(self) -> str:

@@ -17,6 +17,7 @@ It is of no paper. Where to find what, in the order of docs/field/serai.md; `par
 import numpy as np
 
 from serai.core.jit import engine, shared, step
+from serai.field.engine.batteries import listen
 from serai.field.engine.reach import come_to
 from serai.field.engine.setup import drive, grown, lay_out
 from serai.field.engine.slots import births_left, is_over, set_clock, short_of_room, visits_left
@@ -93,6 +94,7 @@ def advance(net: Serai, start: int) -> int:
             return slot
         if not field.tally[0].unburied:
             run_slot(net, slot)
+            listen(field)
         if need_room(net) or net.tally[0].short:
             return slot
         if field.tally[0].exhausted > 0:

@@ -15,6 +15,7 @@ from serai.core.streams import BREAKDOWNS, PLACEMENT, order_key, stream
 from serai.field.asking import ask_by_file, draw_interests, with_wishes
 from serai.field.births import draw_events
 from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
+from serai.field.equipment import equip
 from serai.field.lifetime import SteadyPart, steady_part
 from serai.field.log import (
     Control,
@@ -29,7 +30,6 @@ from serai.field.log import (
     Watched,
 )
 from serai.field.movement import Places, move, origin_in
-from serai.field.passes import Ranges
 from serai.field.protocols import PROTOCOLS
 from serai.field.sections import FieldScenario
 from serai.field.serai import MESSAGES as SERAI_MESSAGES
@@ -37,8 +37,9 @@ from serai.field.world import People, World, who_hears_whom
 from serai.recorded.content import Content, names_in
 from serai.recorded.readings import read_readings
 from serai.recorded.wishes import texts_of
+from serai.world.equipment import Own
 from serai.world.grid import Floats, Grid, Numbers, place_grid, place_uniform
-from serai.world.positions import read_positions
+from serai.world.positions import Listed, read_sensors
 
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
 
@@ -60,7 +61,7 @@ def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> 
         raise BadInput("until death: the events of a file end with it; leave out events.file, and they are drawn")
     world = build_world(scenario, seed)
     ledger, _ = run_protocol(world, scenario, order_key(seed), False)
-    spent = ledger.event_pj + (ledger.control_pj if scenario.radio.control_costs else 0)
+    spent = ledger.spent_pj(scenario.radio.control_costs)
     if not spent.any() and not (ledger.died != NONE).any():
         raise BadInput("until death: no sensor spends energy in this scenario, so none will ever die")
     guess = scenario.duration_s * float((world.battery_j * 1e12 / np.maximum(spent, 1)).min())
@@ -80,24 +81,27 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
     """The world of a scenario under a seed: who stands and walks where, what happens, who wants to know."""
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
-    names, x, y = place_sensors(scenario, grid, seed)
+    names, x, y, own = place_sensors(scenario, grid, seed)
+    has = equip(scenario, own)
     relays = scenario.sensors.relays or ()
-    tracks, people = move(scenario, seed, Places(names, x, y))
-    happens = what_happens(scenario, names[: len(x) - len(relays)], len(x), seed)
+    tracks, people = move(scenario, seed, Places(tuple(names), x, y))
+    happens = what_happens(scenario, names[: len(x) - len(relays)], has.interval_s, seed)
     wanted = who_wants_it(scenario, people, happens, seed)
     return World(
         grid=grid,
-        sensor_names=names,
+        sensor_names=tuple(names),
         sensor_x=x,
         sensor_y=y,
-        battery_j=np.full(len(x), scenario.sensors.battery_j),
+        battery_j=has.battery_j,
         tracks=tracks,
         event_sensor=happens.sensor,
         event_time_s=happens.time_s,
         attribute_names=happens.content.names,
         **wanted,
         failing=draw_failing(scenario, len(x), seed),
-        **who_hears_whom(grid, (x, y), ranges_of(scenario, len(x)), tracks, scenario.duration_s, people.turning_m),
+        queue=has.queue,
+        idle_w=has.idle_w,
+        **who_hears_whom(grid, (x, y), has.ranges, tracks, scenario.duration_s, people.turning_m),
     )
 
 
@@ -111,15 +115,13 @@ class Happening(NamedTuple):
     begin_s: float | None
 
 
-def what_happens(scenario: FieldScenario, names: Sequence[str], nodes: int, seed: int) -> Happening:
+def what_happens(scenario: FieldScenario, names: Sequence[str], interval_s: Floats, seed: int) -> Happening:
     """What sensors measure, as a file says or drawn; nothing happens at the relays, the last of the nodes."""
     events = scenario.events
     if events.file is not None:
         found = read_readings(events, names, scenario.begin, scenario.duration_s, names_asked(scenario))
         begin_s = found.begin_s if found.dated else scenario.begin
         return Happening(found.sensor, found.time_s, found.values, found.content, begin_s)
-    interval_s = np.full(nodes, events.interval_s)
-    interval_s[len(names) :] = math.inf
     busy_s = scenario.duration_s - events.quiet_s
     born_at, born_s, values = draw_events(interval_s, busy_s, events.attributes, seed)
     return Happening(born_at, born_s, values, Content.of(events.attributes), scenario.begin)
@@ -142,42 +144,35 @@ def names_asked(scenario: FieldScenario) -> set[str]:
     return names_in(text for group in scenario.groups for text in group.where or scenario.subscriptions.where)
 
 
-def ranges_of(scenario: FieldScenario, sensors: int) -> Ranges | None:
-    """How far nodes hear, if reach is in metres."""
-    range_m = scenario.radio.range_m
-    return None if range_m is None else Ranges(np.full(sensors, range_m), range_m)
-
-
 def check_files_field(scenario: FieldScenario) -> None:
     """Read the files of sensors, of those who move, of events and subscriptions, if there are any, as a run would."""
     shape = scenario.field
     grid = Grid(shape.width_m, shape.height_m, shape.columns, shape.rows)
-    sensors = Places(*place_sensors(scenario, grid, 0))
+    names, x, y, own = place_sensors(scenario, grid, 0)
+    has = equip(scenario, own)
     files = scenario.events.file or scenario.subscriptions.file
     if not files and all(group.movement == "walk" for group in scenario.groups):
         return
-    _, people = move(scenario, 0, sensors)
+    _, people = move(scenario, 0, Places(tuple(names), x, y))
     if files:
         relays = len(scenario.sensors.relays or ())
-        happens = what_happens(scenario, sensors.names[: len(sensors.names) - relays], len(sensors.names), 0)
+        happens = what_happens(scenario, names[: len(names) - relays], has.interval_s, 0)
         who_wants_it(scenario, people, happens, 0)
 
 
-def place_sensors(
-    scenario: FieldScenario, grid: Grid, seed: int
-) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
-    """Names and positions of the sensors; relays are the last of them."""
+def place_sensors(scenario: FieldScenario, grid: Grid, seed: int) -> Listed:
+    """Names and positions of the sensors, and what they have of their own; relays are the last of them."""
     sensors = scenario.sensors
-    names = [f"s{number}" for number in range(sensors.count)]
+    names, own = [f"s{number}" for number in range(sensors.count)], Own.nothing([""] * sensors.count)
     if sensors.file is not None:
-        names, x, y = read_positions(sensors.file, grid, origin_in(scenario))
+        names, x, y, own = read_sensors(sensors.file, grid, origin_in(scenario))
     elif sensors.placement == "grid":
         x, y = place_grid(grid, sensors.count)
     else:
         x, y = place_uniform(grid, sensors.count, stream(seed, PLACEMENT))
     relays = np.array(sensors.relays or (), np.float64).reshape(-1, 2)
     names += [f"relay {number}" for number in range(1, len(relays) + 1)]
-    return tuple(names), np.append(x, relays[:, 0]), np.append(y, relays[:, 1])
+    return Listed(names, np.append(x, relays[:, 0]), np.append(y, relays[:, 1]), own.with_more(len(relays)))
 
 
 def draw_failing(scenario: FieldScenario, sensors: int, seed: int) -> NDArray[np.int32]:
@@ -269,6 +264,7 @@ def ledger_of(field: Field) -> Ledger:
         received=field.sensors.received.copy(),
         event_pj=field.sensors.event_pj.copy(),
         control_pj=field.sensors.control_pj.copy(),
+        idle_pj=field.idled_pj.copy() if len(field.idled_pj) else None,
         steady_event_pj=steady_pj[:, 0].copy(),
         steady_control_pj=steady_pj[:, 1].copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from serai.field.asking import with_wishes
 from serai.field.engine.state import DROPS, TRANSFERS
+from serai.field.equipment_tables import EQUIPPED_FIELD_TABLES, columns_of_equipment, equipment_from, idle_pj_from
 from serai.field.log import (
     OUTCOMES,
     Control,
@@ -29,7 +30,6 @@ from serai.field.log import (
 )
 from serai.field.losses import logged_contacts
 from serai.field.sections import FieldScenario
-from serai.field.simulation import ranges_of
 from serai.field.world import People, World, who_hears_whom
 from serai.log.columns import Columns, array, codes, lists, matrix, texts, words
 from serai.log.run import TableForm
@@ -127,6 +127,7 @@ def columns_of(run: FieldRun) -> dict[str, Columns]:
     }
     if any(run.world.people.groups) or run.world.people.turning_m.any() or run.world.people.carries.any():
         columns["groups"] = _groups(run.world)
+    columns |= columns_of_equipment(run)
     if run.full is not None:
         columns |= {"transfers": _transfers(run, run.full.transfers), "drops": _drops(run.full.drops)}
         columns |= _watched(run.full.watched, tuple(run.ledger.control_messages)) if run.full.watched else {}
@@ -313,18 +314,19 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         low, high, where = _interests_from(asked, sensors.stop, len(people.names), len(attributes))
         wanted = {"event_values": values, "low": low, "high": high, "where": where, "people": people}
     x_m, y_m = (array(nodes, name, np.float64)[sensors] for name in ("x_m", "y_m"))
-    ranges = ranges_of(scenario, len(x_m))
+    battery_j, ranges, own = equipment_from(scenario, len(x_m), tables.get("equipment"))
     return World(
         grid=grid,
         sensor_names=tuple(nodes["name"].to_pylist()[sensors]),
         sensor_x=x_m,
         sensor_y=y_m,
-        battery_j=np.full(len(x_m), scenario.sensors.battery_j),
+        battery_j=battery_j,
         tracks=tracks,
         event_sensor=array(events, "node", np.int32),
         event_time_s=born_s,
         attribute_names=attributes,
         **wanted,
+        **own,
         **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s, people.turning_m),
     )
 
@@ -389,6 +391,7 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
         steady_event_pj=steady[:2],
         steady_control_pj=steady[2:],
         died=np.nan_to_num(array(sensors, "died_s", np.float64), nan=-1).astype(np.int32),
+        idle_pj=idle_pj_from(tables.get("equipment")),
         **counts,
     )
 
@@ -434,4 +437,4 @@ def _watched_from(tables: Mapping[str, pa.Table], kinds: tuple[str, ...]) -> Wat
     )
 
 
-FORM = TableForm(FIELD_TABLES, columns_of, parts_from, GROUPED_FIELD_TABLES | FULL_FIELD_TABLES)
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from, GROUPED_FIELD_TABLES | EQUIPPED_FIELD_TABLES | FULL_FIELD_TABLES)

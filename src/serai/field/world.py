@@ -82,11 +82,21 @@ class World(NamedTuple):
     people: People
     failing: Numbers = _NONE  # numbers of the sensors that fail on the way
     wishes: Wishes | None = None  # what a file of subscriptions says
+    queue: Numbers | None = None  # [N] copies that each can hold, where some can hold more than others
+    idle_w: Floats | None = None  # [N] power while listening, where that costs anything
 
     @property
     def contents(self) -> Floats:
         """[E, K] what events carry, without marks."""
         return self.event_values[:, : len(self.attribute_names)]
+
+    @property
+    def idle_pj(self) -> NDArray[np.int64]:
+        """What listening costs each sensor in a second, in whole picojoules."""
+        if self.idle_w is None:
+            return np.zeros(len(self.sensor_x), np.int64)
+        idle_pj: NDArray[np.int64] = np.rint(self.idle_w * 1e12).astype(np.int64)
+        return idle_pj
 
 
 def who_hears_whom(

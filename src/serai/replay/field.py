@@ -47,6 +47,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
         "x": world.sensor_x,
         "y": world.sensor_y,
         "community": world.communities.of_sensor,
+        **_equipment(run),
         **({"cell": world.sensor_cell} if world.ranges is None else {"range": world.ranges.sensors_m}),
         "trackNode": np.repeat(np.arange(len(world.low)), np.diff(world.tracks.start)) + sensors,
         "trackT": world.tracks.time_s,
@@ -70,6 +71,19 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
         columns |= _counted(run, seconds)
         columns["flags"] = columns["flags"] + FIRST * _first_receptions(run)[kept.rows]
     return Sheet(_head(run, seconds) | {"steps": steps}, columns, _RISING)
+
+
+def _equipment(run: FieldRun) -> dict[str, Numbers]:
+    """What sensors have of their own, where they differ."""
+    world, usual = run.world, run.scenario.sensors
+    own: dict[str, Numbers] = {}
+    if (world.battery_j != usual.battery_j).any():
+        own["battery"] = world.battery_j
+    if world.queue is not None:
+        own["capacity"] = world.queue
+    if run.ledger.idle_pj is not None:
+        own |= {"idle": world.idle_pj.astype(np.float64), "idled": run.ledger.idle_pj.astype(np.float64)}
+    return own
 
 
 def _watched(watched: Watched | None) -> dict[str, Numbers]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from serai.field.log import FieldRun
 from serai.field.losses import losses_of
+from serai.field.metrics import lived_s
 from serai.lab import pairs_of
 from serai.log.losses import LOST
 from serai.log.pairs import Count
@@ -61,7 +62,8 @@ def weak_spots(runs: Sequence[SimulatedRun], within_s: float | None) -> list[Wea
     reasons = np.zeros((len(_REASONS), nodes))
     for run in runs:
         pairs = pairs_of(run)
-        source = run.tables["events"]["node"].to_numpy()[: len(pairs.wanted)]
+        source = run.tables["events"]["node"].to_numpy()
+        source = source[run.born] if isinstance(run, FieldRun) else source[: len(pairs.wanted)]
         limit_s = pairs.lifetime_s if within_s is None else np.full(len(source), within_s)
         fair = pairs.born_s + limit_s <= pairs.duration_s
         wanted += np.bincount(source[fair], pairs.wanted[fair], nodes)
@@ -123,9 +125,7 @@ def battery_days(runs: Sequence[SimulatedRun]) -> Numbers | None:
     fields = [run for run in runs if isinstance(run, FieldRun)]
     if not fields:
         return None
-    spent_pj = sum(
-        run.ledger.event_pj + (run.ledger.control_pj if run.scenario.radio.control_costs else 0) for run in fields
-    ) / len(fields)
-    days = fields[0].scenario.duration_s / _S_PER_DAY
+    spent_pj = sum(run.ledger.spent_pj(run.scenario.radio.control_costs) for run in fields)
+    days = sum(lived_s(run) for run in fields) / _S_PER_DAY
     lives: Numbers = fields[0].world.battery_j * _PJ_PER_J / np.maximum(spent_pj, 1.0) * days
     return lives

@@ -1,19 +1,22 @@
 """Sensor positions from a file: CSV (metres, or longitude and latitude) or GeoJSON points.
 
-Every problem of a file is told at once, with its line. Longitude and latitude (WGS 84) become local metres by
-way of earth-centred coordinates: centimetres off over tens of kilometres, where the usual shortcut (degrees
-times a constant) is metres off.
+What else a file may say of a sensor is read by `serai.world.equipment`. Every problem of a file is told at once, with
+its line. Longitude and latitude (WGS 84) become local metres by way of earth-centred coordinates: centimetres off over
+tens of kilometres, where the usual shortcut (degrees times a constant) is metres off.
 """
+
+from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from serai.core.errors import BadInput
+from serai.world.equipment import Own, own_of
 from serai.world.files import bad_file, csv_rows, read_text
 from serai.world.geography import Origin, origin_of
 from serai.world.grid import Floats, Grid
@@ -25,12 +28,22 @@ _DEGREES = {"lon": 180.0, "lat": 90.0}
 
 
 class _Row(NamedTuple):
-    """One sensor as it stands in the file: where ("line 3"), its name if any, and its two coordinates."""
+    """One sensor as it stands in the file: where ("line 3"), its name if any, its two coordinates, and all it says."""
 
     place: str
     name: str | None
     first: float
     second: float
+    said: Mapping[str, Any]  # by column or property, in lower case
+
+
+class Listed(NamedTuple):
+    """The sensors of a file: names, metres from the field's lower left corner, and what each has of its own."""
+
+    names: list[str]
+    x_m: Floats
+    y_m: Floats
+    own: Own
 
 
 class _Table(NamedTuple):
@@ -48,10 +61,28 @@ def read_positions(path: Path, grid: Grid, origin: Origin | None = None) -> tupl
     westernmost becomes x = 0 and the southernmost y = 0.
     """
     path = Path(path)
+    return _checked(path, _read(path), [], grid, origin)
+
+
+def read_sensors(path: Path, grid: Grid, origin: Origin | None = None) -> Listed:
+    """The same, and what the file says of their batteries, queues and so on."""
+    path = Path(path)
+    table = _read(path)
+    own, problems = own_of([(row.place, row.said) for row in table.rows])
+    return Listed(*_checked(path, table, problems, grid, origin), own)
+
+
+def _read(path: Path) -> _Table:
     text = read_text(path)
-    table = _read_geojson(path, text) if _is_json(path) else _read_csv(path, text)
+    return _read_geojson(path, text) if _is_json(path) else _read_csv(path, text)
+
+
+def _checked(
+    path: Path, table: _Table, more: Sequence[str], grid: Grid, origin: Origin | None
+) -> tuple[list[str], Floats, Floats]:
+    """Names, x and y of what was read; all that is wrong with it is told at once."""
     names = [f"s{number}" if row.name is None else row.name for number, row in enumerate(table.rows)]
-    problems = [*table.problems, *_repeated_names(names, table.rows)]
+    problems = [*table.problems, *more, *_repeated_names(names, table.rows)]
     if not table.rows and not problems:
         problems.append("no features in it" if _is_json(path) else "no rows below the header")
     x, y = _metres(table, origin)
@@ -64,8 +95,7 @@ def read_positions(path: Path, grid: Grid, origin: Origin | None = None) -> tupl
 
 def origin_of_file(path: Path) -> Origin | None:
     """Where on earth the field of a file of sensors lies; None: the file has metres, or none that can be used."""
-    text = read_text(path)
-    table = _read_geojson(path, text) if _is_json(path) else _read_csv(path, text)
+    table = _read(path)
     if table.axes == ("x", "y") or not table.rows:
         return None
     return origin_of(*_columns_of(table))
@@ -135,7 +165,7 @@ def _csv_row(
     if name == "":
         problems.append(f"{place}: {name_column} is empty")
     first, second = (_number(place, axis, by_name[axis].strip(), (str,), problems) for axis in axes)
-    return None if first is None or second is None else _Row(place, name, first, second)
+    return None if first is None or second is None else _Row(place, name, first, second, by_name)
 
 
 def _number(place: str, axis: str, written: Any, kinds: tuple[type, ...], problems: list[str]) -> float | None:
@@ -201,7 +231,9 @@ def _feature(place: str, feature: Any, problems: list[str]) -> _Row | None:
         _number(place, axis, value, (int, float), problems)
         for axis, value in zip(("lon", "lat"), coordinates[:2], strict=True)
     )
-    return None if first is None or second is None else _Row(place, name, first, second)
+    inner = feature.get("properties")
+    said = {str(key).lower(): value for key, value in inner.items()} if isinstance(inner, dict) else {}
+    return None if first is None or second is None else _Row(place, name, first, second, said)
 
 
 def _feature_name(place: str, feature: dict[str, Any], problems: list[str]) -> str | None:

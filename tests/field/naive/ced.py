@@ -7,7 +7,7 @@ import numpy as np
 
 from serai.core.order import service_key
 from serai.field.visits import path_cells
-from tests.field.naive.field import Network, News, distance, place_of
+from tests.field.naive.field import Network, News
 from tests.field.naive.parts import (
     RELAY,
     SOURCE,
@@ -20,7 +20,9 @@ from tests.field.naive.parts import (
     Session,
     Subscriber,
     cell_at,
+    distance,
     layers_from,
+    place_of,
     queue_order,
     receive_pj,
     touches,

@@ -5,7 +5,6 @@ from itertools import pairwise
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.ced import Ced
-from tests.field.naive.field import distance
 from tests.field.naive.parts import (
     DEAD,
     FULL,
@@ -15,6 +14,7 @@ from tests.field.naive.parts import (
     Copy,
     Sensor,
     Subscriber,
+    distance,
     receive_pj,
     transmit_pj,
 )

@@ -5,8 +5,6 @@ Steps are those of docs/field/rules.md; "CED 4.1" and "CET 3.2" are sections of 
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,9 +28,13 @@ from tests.field.naive.parts import (
     Transfer,
     Watched,
     cell_at,
+    distance,
     find_communities,
+    legs_of,
+    place_of,
     receive_pj,
     touches,
+    tracks_of,
     transmit_pj,
     visit_at,
 )
@@ -71,11 +73,14 @@ class Network:
         self.heads: dict[int, int] = {}
         self.paid: dict[int, int] = {}
         self.sensors = [
-            Sensor(number, float(x), float(y), round(battery_j * 1e12))
+            Sensor(number, float(x), float(y), round(battery_j * 1e12), self.capacity_of(number))
             for number, (x, y, battery_j) in enumerate(
                 zip(world.sensor_x, world.sensor_y, world.battery_j.tolist(), strict=True)
             )
         ]
+        if world.idle_w is not None:
+            for sensor in self.sensors:
+                sensor.idle_pj = round(float(world.idle_w[sensor.number]) * 1e12)
         if world.ranges is not None:
             for sensor in self.sensors:
                 sensor.range_m = float(world.ranges.sensors_m[sensor.number])
@@ -94,6 +99,11 @@ class Network:
             for number, (track, legs) in enumerate(zip(tracks_of(world), legs_of(world), strict=True))
         ]
 
+    def capacity_of(self, number: int) -> int:
+        """How many copies a sensor can hold."""
+        own = self.world.queue
+        return int(self.scenario.sensors.queue if own is None else own[number])
+
     # What a protocol adds: what it does in a slot after expiry and birth.
 
     def act(self) -> None:
@@ -108,6 +118,7 @@ class Network:
             self.expire()
             self.bear()
             self.act()
+            self.listen()
             self.bury()
             self.watch()
             if until_death and any(sensor.died >= 0 for sensor in self.sensors):
@@ -119,6 +130,7 @@ class Network:
             self.records.received.append(sensor.received)
             self.records.event_pj.append(sensor.event_pj)
             self.records.control_pj.append(sensor.control_pj)
+            self.records.idle_pj.append(sensor.idled_pj)
             self.records.left_over.append(sensor.queue)
         self.records.steady_pj = self.in_steady_part()
         return self.records
@@ -176,9 +188,17 @@ class Network:
     def left_pj(self, sensor: Sensor) -> int:
         """What is left of the sensor's battery."""
         spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
-        return sensor.battery_pj - spent
+        return sensor.battery_pj - spent - sensor.idled_pj
 
-    # Step 6, deaths.
+    # Batteries, idle listening, and step 6, deaths.
+
+    def listen(self) -> None:
+        """Every living sensor has listened for a second; it pays what it can."""
+        for sensor in self.sensors:
+            if sensor.died < 0 and sensor.idle_pj:
+                sensor.idled_pj += min(sensor.idle_pj, self.left_pj(sensor))
+                if self.left_pj(sensor) == 0:
+                    sensor.exhausted = True
 
     def bury(self) -> None:
         """The exhausted sensors die, their copies with them, and nobody is their neighbour any more."""
@@ -250,7 +270,7 @@ class Network:
         return self.age(event) > float(self.scenario.events.lifetime_s)
 
     def is_full(self, sensor: Sensor) -> bool:
-        return len(sensor.queue) >= self.scenario.sensors.queue
+        return len(sensor.queue) >= sensor.capacity
 
     def next_serial(self) -> int:
         self.serials += 1
@@ -422,29 +442,3 @@ class Network:
             return sensor.range_m
         width, height = self.grid.width_m / self.grid.columns, self.grid.height_m / self.grid.rows
         return 2 * math.sqrt(width * width + height * height)
-
-
-def distance(a: Sensor | Subscriber, b: Sensor | Subscriber) -> float:
-    """Metres between two nodes, now."""
-    (ax, ay), (bx, by) = place_of(a), place_of(b)
-    return math.sqrt((ax - bx) * (ax - bx) + (ay - by) * (ay - by))
-
-
-def place_of(node: Sensor | Subscriber) -> tuple[float, float]:
-    """Where a node is now."""
-    at = node if isinstance(node, Sensor) else node.here
-    return at.x, at.y
-
-
-def tracks_of(world: World) -> Iterator[list[Point]]:
-    """The turning points of each subscriber."""
-    tracks = world.tracks
-    for number in range(len(tracks.start) - 1):
-        points = range(int(tracks.start[number]), int(tracks.start[number + 1]))
-        yield [Point(float(tracks.time_s[i]), float(tracks.x_m[i]), float(tracks.y_m[i])) for i in points]
-
-
-def legs_of(world: World) -> Iterator[list[int]]:
-    """The leg of each segment of each subscriber, as its number within the track."""
-    for begin, end in pairwise(world.tracks.start.tolist()):
-        yield [leg - begin for leg in world.legs[begin:end].tolist()]

@@ -2,11 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from serai.field.sections import RadioSection
+from serai.field.world import World
 from serai.world.grid import Grid
 
 SOURCE, RELAY, RETURN, PLACEMENT = "source", "relay", "return", "placement"
@@ -61,6 +63,7 @@ class Records:
     received: list[int] = field(default_factory=list)
     event_pj: list[int] = field(default_factory=list)
     control_pj: list[int] = field(default_factory=list)
+    idle_pj: list[int] = field(default_factory=list)
     control_messages: Counter[str] = field(default_factory=Counter)
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
@@ -126,6 +129,20 @@ class Visit(NamedTuple):
     y: float
 
 
+def tracks_of(world: World) -> Iterator[list[Point]]:
+    """The turning points of each subscriber."""
+    tracks = world.tracks
+    for number in range(len(tracks.start) - 1):
+        points = range(int(tracks.start[number]), int(tracks.start[number + 1]))
+        yield [Point(float(tracks.time_s[i]), float(tracks.x_m[i]), float(tracks.y_m[i])) for i in points]
+
+
+def legs_of(world: World) -> Iterator[list[int]]:
+    """The leg of each segment of each subscriber, as its number within the track."""
+    for begin, end in pairwise(world.tracks.start.tolist()):
+        yield [leg - begin for leg in world.legs[begin:end].tolist()]
+
+
 def visit_at(track: list[Point], t: int) -> Visit:
     """The visit at slot t: the last segment of the track that has begun, and the place on its line."""
     segment = max(i for i, point in enumerate(track) if point.time_s <= t)
@@ -167,7 +184,10 @@ class Sensor:
     x: float
     y: float
     battery_pj: int
+    capacity: int
     range_m: float = math.inf
+    idle_pj: int = 0  # what listening costs in a second
+    idled_pj: int = 0
     queue: list[Copy] = field(default_factory=list)
     neighbors: list["Sensor"] = field(default_factory=list)
     forwards: int = 0
@@ -205,6 +225,18 @@ class Subscriber:
     def leg(self) -> int:
         """The first point of the leg that it is on."""
         return self.legs[self.here.segment]
+
+
+def distance(a: Sensor | Subscriber, b: Sensor | Subscriber) -> float:
+    """Metres between two nodes, now."""
+    (ax, ay), (bx, by) = place_of(a), place_of(b)
+    return math.sqrt((ax - bx) * (ax - bx) + (ay - by) * (ay - by))
+
+
+def place_of(node: Sensor | Subscriber) -> tuple[float, float]:
+    """Where a node is now."""
+    at = node if isinstance(node, Sensor) else node.here
+    return at.x, at.y
 
 
 @dataclass(eq=False)

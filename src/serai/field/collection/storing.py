@@ -25,7 +25,7 @@ def publish_next_event(field: Field, rules: CollectionRules) -> None:
     sensor = field.event_sensor[event]
     if is_dead(field, sensor):
         return
-    if field.sensors[sensor].queue >= field.limits.queue:
+    if field.sensors[sensor].queue >= field.sensors[sensor].capacity:
         log_drop(field, event, sensor, FULL, NONE)
     else:
         store(field, rules, new_copy(field, event, sensor, 0, STORED))

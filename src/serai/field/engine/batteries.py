@@ -35,6 +35,20 @@ def charge(field: Field, sensor: int, cost: int) -> None:
 
 
 @step
+def listen(field: Field) -> None:
+    """At the end of a slot the living pay for having listened, at most what is left in their batteries."""
+    for sensor in range(len(field.idle_pj)):
+        here = field.sensors[sensor]
+        if here.died != NONE:
+            continue
+        cost = min(field.idle_pj[sensor], here.left_pj)
+        here.left_pj -= cost
+        field.idled_pj[sensor] += cost
+        if here.left_pj == 0:
+            exhaust(field, sensor)
+
+
+@step
 def exhaust(field: Field, sensor: int) -> None:
     """The sensor dies with this slot."""
     here, tally = field.sensors[sensor], field.tally[0]

@@ -87,7 +87,7 @@ def can_send(field: Field, sensor: int, cost: int) -> bool:
 def accept(field: Field, receiver: int, queued: bool) -> int:
     """The sensor pays for receiving an event; or the reason why it cannot, else NONE. `queued`: it needs a place."""
     here = field.sensors[receiver]
-    if queued and here.queue >= field.limits.queue and not here.exhausted:
+    if queued and here.queue >= here.capacity and not here.exhausted:
         return FULL
     if not pay(field, receiver, field.limits.receive_pj):
         return DEAD

@@ -20,7 +20,7 @@ def lay_out_place(world: World, limits: Limits) -> dict[str, Any]:
     sensors, cells = len(world.sensor_x), 0 if limits.in_metres else grid.columns * grid.rows
     here = np.empty(0, np.int32) if limits.in_metres else world.sensor_cell
     cell_start, cell_sensors = sensors_by_cell(here, cells)
-    placed = sensor_records(world)
+    placed = sensor_records(world, limits)
     broadcast_m = broadcast_ranges(world)
     return {
         "sensors": placed,
@@ -68,10 +68,11 @@ def broadcast_ranges(world: World) -> NDArray[np.float64]:
     return np.full(len(world.sensor_x), two_diagonals_m)
 
 
-def sensor_records(world: World) -> Records:
+def sensor_records(world: World, limits: Limits) -> Records:
     """The sensors, nothing in their queues."""
     made = records(len(world.sensor_x), SENSOR, stored=NONE, waiting=NONE, scheduled=NONE, parent=NONE, died=NONE)
     made.left_pj = np.rint(world.battery_j * 1e12).astype(np.int64)
+    made.capacity = limits.queue if world.queue is None else world.queue
     made.x, made.y = world.sensor_x, world.sensor_y
     if world.ranges is None:
         made.cell = world.sensor_cell

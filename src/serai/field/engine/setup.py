@@ -91,6 +91,8 @@ def lay_out(
             next_line=np.zeros(sensors, np.int32),
             exhausted=np.zeros(sensors, np.int32),
             failing=world.failing,
+            idle_pj=np.empty(0, np.int64) if world.idle_w is None else world.idle_pj,
+            idled_pj=np.zeros(0 if world.idle_w is None else sensors, np.int64),
             arrived=np.zeros(pool, np.int32),
             within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),

@@ -49,7 +49,7 @@ SENSOR = np.dtype(
         ("cell", "i4"), ("column", "i4"), ("row", "i4"),  # cell: in metres each sensor is one of its own
         ("community", "i4"), ("member", "i4"),  # member: its place among the community's sensors
         ("first_edge", "i4"), ("end_edge", "i4"),  # neighbors[first_edge : end_edge], living ones, by number
-        ("queue", "i4"),  # copies in its queue
+        ("queue", "i4"), ("capacity", "i4"),  # copies in its queue, and how many it can hold
         ("stored", "i4"),  # first stored copy, in queue order
         ("waiting", "i4"),  # first relayed copy that waits for a subscriber
         ("scheduled", "i4"),  # the last slot for which it was put in line for a turn
@@ -191,7 +191,7 @@ class Limits(NamedTuple):
     most_born: int  # events born in one slot, at most
     most_sent: int  # events sent by sensors in one slot, at most
     most_received: int  # events received by subscribers in one slot, at most
-    queue: int
+    queue: int  # copies that a sensor can hold, unless the world says otherwise
     lifetime: float
     bits: float
     receive_pj: int
@@ -279,6 +279,8 @@ class Field(NamedTuple):
     next_line: NDArray[np.int32]  # sensors in line for the next slot
     exhausted: NDArray[np.int32]  # sensors that die with this slot
     failing: NDArray[np.int32]  # sensors that fail in `limits.fail_slot`
+    idle_pj: NDArray[np.int64]  # what listening costs each sensor in a slot; empty: nobody anything
+    idled_pj: NDArray[np.int64]  # what it has cost so far
     arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
     tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
     # scratch

@@ -40,11 +40,11 @@ class Books:
 
     def left_pj(self, site: Site) -> int:
         """What is left of the sensor's battery."""
-        return site.battery_pj - site.event_pj - (site.control_pj if self.control_costs else 0)
+        return site.battery_pj - site.event_pj - site.idled_pj - (site.control_pj if self.control_costs else 0)
 
     def pays(self, site: Site, cost: int) -> bool:
         """Whether the sensor can pay for an event; then it has. With nothing left it is exhausted."""
-        left = site.battery_pj - site.event_pj - (site.control_pj if self.control_costs else 0)
+        left = site.battery_pj - site.event_pj - site.idled_pj - (site.control_pj if self.control_costs else 0)
         able = not site.exhausted and cost <= left
         if able:
             site.event_pj += cost
@@ -59,6 +59,15 @@ class Books:
         site.control_pj += cost
         if self.control_costs and self.left_pj(site) == 0:
             site.exhausted = True
+
+    def listen(self, sites: Sequence[Site]) -> None:
+        """At the end of a slot the living pay for having listened, at most what is left in their batteries."""
+        if self.world.idle_w is None:
+            return
+        for site in sites:
+            if site.died == ALIVE:
+                site.idled_pj += min(site.idle_pj, self.left_pj(site))
+                site.exhausted = site.exhausted or self.left_pj(site) == 0
 
     def look_at_spending(self, sites: Sequence[Site], slot: int) -> None:
         """At the begin, middle and end of the steady part: note what each sensor has spent before this slot."""
@@ -165,6 +174,7 @@ class Books:
             drops=dict(zip(DROPS, self.dropped, strict=True)),
             control_messages=dict(zip(MESSAGES, self.messages, strict=True)),
             control_bits={kind: int(bits) for kind, bits in zip(MESSAGES, self.bits, strict=True)},
+            idle_pj=None if self.world.idle_w is None else np.array([site.idled_pj for site in sites], np.int64),
             ended_s=self.ended_s if any(site.died != ALIVE for site in sites) else None,
             **counts,
         )

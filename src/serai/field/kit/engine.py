@@ -38,7 +38,7 @@ class Network(Exchange):
         for site in self.sites:
             site.neighbors = self.reach.neighbors(site)
             site.peers.update((other.number, Peer(other.number, 0, None)) for other in site.neighbors)
-            site.introduce(limits.key, limits.queue, partial(self.discard, site), partial(self.left_j, site))
+            site.introduce(limits.key, partial(self.discard, site), partial(self.left_j, site))
         for guest in self.guests:
             guest.introduce(limits.key)
         self.sessions = Sessions(self, settings.zone) if sensor.communities else None
@@ -67,6 +67,7 @@ class Network(Exchange):
                 self.take_turns()
             if self.visitors_carry:
                 self.leave_behind()
+            self.books.listen(self.sites)
             died = self.bury()
             if died and self.limits.until_death:
                 self.books.ended_s = float(slot)

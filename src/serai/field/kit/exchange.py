@@ -33,10 +33,15 @@ class Exchange:
         self.event_sensor, self.event_time = world.event_sensor.tolist(), world.event_time_s.tolist()
         self.event_values, self.attributes = world.contents, world.attribute_names
         places = zip(world.sensor_x.tolist(), world.sensor_y.tolist(), world.sensor_cell.tolist(), strict=True)
+        capacities = [limits.queue] * len(world.sensor_x) if world.queue is None else world.queue.tolist()
         self.sites = [
-            Site(number, _made(sensor, chosen), x, y, cell, battery_j)
-            for number, ((x, y, cell), battery_j) in enumerate(zip(places, world.battery_j.tolist(), strict=True))
+            Site(number, _made(sensor, chosen), *place, battery_j, capacity)
+            for number, (place, battery_j, capacity) in enumerate(
+                zip(places, world.battery_j.tolist(), capacities, strict=True)
+            )
         ]
+        for site, idle_pj in zip(self.sites, world.idle_pj.tolist(), strict=True):
+            site.idle_pj = idle_pj
         self.guests: list[Guest] = _guests(world, sensor.visitor)
         self.visitors_carry = sensor.visitor.received is not Visitor.received
         self.relays_in_turn = sensor.relay is Sensor.relay
@@ -87,7 +92,7 @@ class Exchange:
 
     def has_room(self, site: Site) -> bool:
         """Whether one more copy fits into the queue; its author may make room."""
-        if len(site.queue) < self.limits.queue:
+        if len(site.queue) < site.capacity:
             return True
         copies = list(site.queue.values())
         victim = self.call(site).evict(copies, self.now)

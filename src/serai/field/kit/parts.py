@@ -17,13 +17,16 @@ class Site:
     """A sensor, around the object that its author wrote."""
 
     __slots__ = (
-        "author", "battery_pj", "cell", "community", "control_pj", "died", "event_pj", "exhausted", "forwards", "line",
-        "neighbors", "number", "peers", "queue", "received", "sent", "sessions", "x", "y",
+        "author", "battery_pj", "capacity", "cell", "community", "control_pj", "died", "event_pj", "exhausted",
+        "forwards", "idle_pj", "idled_pj", "line", "neighbors", "number", "peers", "queue", "received", "sent",
+        "sessions", "x", "y",
     )  # fmt: skip
 
-    def __init__(self, number: int, author: Sensor, x: float, y: float, cell: int, battery_j: float) -> None:
+    def __init__(
+        self, number: int, author: Sensor, x: float, y: float, cell: int, battery_j: float, capacity: int
+    ) -> None:
         self.number, self.author, self.x, self.y, self.cell = number, author, x, y, cell
-        self.battery_pj = round(battery_j * 1e12)
+        self.battery_pj, self.capacity = round(battery_j * 1e12), capacity
         self.queue: dict[int, Copy] = {}
         self.line: list[tuple[Any, int, Copy]] = []  # the queue in the order in which copies go
         self.neighbors: list[Site] = []  # by number
@@ -32,6 +35,7 @@ class Site:
         self.community: Community | None = None
         self.forwards = 0
         self.sent = self.received = self.event_pj = self.control_pj = 0
+        self.idle_pj = self.idled_pj = 0  # what listening costs in a second, and has cost so far
         self.exhausted, self.died = False, ALIVE
 
     def put(self, copy: Copy, now: int) -> None:
@@ -53,10 +57,10 @@ class Site:
         """The copy has no place in line any more."""
         del self.line[bisect_left(self.line, (copy.rank, copy.id), key=_place)]
 
-    def introduce(self, key: int, capacity: int, discard: Any, left_j: Any) -> None:
+    def introduce(self, key: int, discard: Any, left_j: Any) -> None:
         """Give the author's object what it may see."""
         author = self.author
-        author.node, author.capacity, author._key = self.number, capacity, key
+        author.node, author.capacity, author._key = self.number, self.capacity, key
         author.queue, author.sessions = MappingProxyType(self.queue), MappingProxyType(self.sessions)
         author.neighbors = MappingProxyType(self.peers)
         author._discard, author._left_j = discard, left_j

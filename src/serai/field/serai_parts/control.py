@@ -81,7 +81,8 @@ def say_hello(net: Serai, subscriber: int) -> None:
         hear(net, near.sensor, HELLO_BITS)
         count_message(net, REPLY, REPLY_BITS)
         tell_subscriber(net, near.sensor, subscriber, REPLY_BITS)
-        near.full = net.field.sensors[near.sensor].queue >= net.field.limits.queue
+        post = net.field.sensors[near.sensor]
+        near.full = post.queue >= post.capacity
         community = net.sessions[near.session].community
         note_wait(net, subscriber, near.session, waiting_time(net, community, net.groups[community].heard))
     who.ready = True

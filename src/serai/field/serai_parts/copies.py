@@ -263,7 +263,7 @@ def victim_at(net: Serai, sensor: int) -> int:
 @step
 def is_full(net: Serai, sensor: int) -> bool:
     """Whether the sensor's queue is full."""
-    return bool(net.field.sensors[sensor].queue >= net.field.limits.queue)
+    return bool(net.field.sensors[sensor].queue >= net.field.sensors[sensor].capacity)
 
 
 @step

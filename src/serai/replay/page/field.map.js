@@ -91,10 +91,10 @@ export class RunMap extends Canvas {
       this.flow(g, t, speed, playing, (r) => m.firstRow[r] && m.wants(m.c.event[r], m.to(r)), (r) => (m.c.flags[r] & 3) >= RETURN);
     }
     const colour = this.by === "community" ? (n) => this.colours[n]
-      : this.by === "queue" ? (n) => this.shade(state.level[n] / m.queue) : (n) => this.shade(state.spent[n] / m.mostSpent);
+      : this.by === "queue" ? (n) => this.shade(state.level[n] / m.capacityOf(n)) : (n) => this.shade(state.spent[n] / m.mostSpent);
     this.dots(g, m.sensors, colour, life, (n) => m.sizeOf(n) === 1);
     if (!life && this.r > 2.4) this.crowns(g, t);
-    if (!life) this.gauges(g, m.sensors, (n) => state.level[n] / m.queue);
+    if (!life) this.gauges(g, m.sensors, (n) => state.level[n] / m.capacityOf(n));
     if (this.pick?.node < m.sensors) this.ring(g, this.pick.node, this.r + 6, this.inks.pick, 2.5);
     if (life) this.way(g, t, { ...life, hops: life.hops.filter((h) => h[1] < m.sensors && h[2] < m.sensors) }, (r) => (m.c.flags[r] & 3) >= RETURN, FADE_S);
     if (!life) this.rings(g, t);
@@ -210,13 +210,13 @@ export class RunMap extends Canvas {
   legend() {
     const { m } = this, dot = (colour, text, kind = "") => `<span><i class="${kind}" style="background:${colour}"></i>${text}</span>`;
     if (this.by !== "community") {
-      const top = this.by === "queue" ? `${m.queue} copies` : `${(m.mostSpent / 1e12).toPrecision(3)} J`;
+      const top = this.by === "queue" ? (m.c.capacity ? "full" : `${m.queue} copies`) : `${(m.mostSpent / 1e12).toPrecision(3)} J`;
       return `<span>0 <i class="ramp" style="background:linear-gradient(90deg,${this.ramp.join()})"></i> ${top}, by square root</span>`;
     }
     if (!this.hueOf) this.groups();
     const alone = this.sizes.filter(([, k]) => k === 1).length, large = this.sizes.filter(([, k]) => k > 1);
     return large.slice(0, 8).map(([group, k]) => dot(this.hue(group), `community of ${k}`)).join("") +
       (large.length > 8 ? `<span>${large.length - 8} smaller</span>` : "") + (alone ? dot(this.alone, `${alone} alone`, "diamond") : "") +
-      `<span>◔ queue, full at ${m.queue}</span>` + (m.c.headAt?.length ? "<span>◉ head of its community</span>" : "");
+      `<span>◔ queue${m.c.capacity ? "" : `, full at ${m.queue}`}</span>` + (m.c.headAt?.length ? "<span>◉ head of its community</span>" : "");
   }
 }

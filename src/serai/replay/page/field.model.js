@@ -28,6 +28,13 @@ export class RunModel extends Model {
     this.receptions();
   }
 
+  /* How many copies a sensor can hold, and what its battery held at the start, in joules. */
+  capacityOf(n) { return this.c.capacity ? this.c.capacity[n] : this.queue; }
+  batteryOf(n) { return this.c.battery ? this.c.battery[n] : this.battery; }
+
+  /* What listening took of a sensor up to t, in joules: so much each second that it lived, the last time what was left. */
+  idledOf(n, t) { return this.c.idle ? Math.min(this.c.idle[n] * (Math.floor(t) + 1), this.c.idled[n]) / 1e12 : 0; }
+
   get firstWanting() { return this.sensors; }
   get standing() { return this.sensors; }
   get lastMoment() { return this.end - 1; }
@@ -125,8 +132,9 @@ export class RunModel extends Model {
   nodeLine(n, t, state) {
     if (n < this.sensors) {
       const control = this.controlOf(n, t), head = this.headsAt(t).has(n) ? " · its head" : "";
-      return `community of ${num(this.sizeOf(n))}${head} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.queue)} · ` +
-        `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.battery} on events` +
+      return `community of ${num(this.sizeOf(n))}${head} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.capacityOf(n))} · ` +
+        `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.batteryOf(n)} on events` +
+        (this.c.idle ? `, <b id="idled">${this.idledOf(n, t).toFixed(4)}</b> J on listening` : "") +
         (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery feels them" : "its battery does not feel them"})` : "");
     }
     let wanted = 0, got = 0;

@@ -2,7 +2,7 @@
 
 from serai.field.world import World
 from serai.scenario.section import Scenario
-from tests.field.naive.field import Network, distance
+from tests.field.naive.field import Network
 from tests.field.naive.parts import (
     DEAD,
     FULL,
@@ -11,6 +11,7 @@ from tests.field.naive.parts import (
     Reception,
     Transfer,
     Visit,
+    distance,
     receive_pj,
     transmit_pj,
 )

@@ -35,4 +35,3 @@ class Manual:
     subscribers: int
     event_bits: int
     lifetime_s: float
-    queue: int

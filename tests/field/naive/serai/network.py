@@ -29,9 +29,12 @@ class Serai(Books):
         self.reach = Reach(world.grid, world.ranges.subscribers_m if world.ranges is not None else None)
         people, events = len(self.subscribers), scenario.events
         lifetime_s = float(events.lifetime_s)
-        manual = Manual(dials or Dials(), self.reach, people, events.size_bits, lifetime_s, scenario.sensors.queue)
+        manual = Manual(dials or Dials(), self.reach, people, events.size_bits, lifetime_s)
         self.price_s = manual.dials.price_s
-        self.minds = [Sensor(body.number, (body.x, body.y), body.battery_pj / 1e12, manual) for body in self.sensors]
+        self.minds = [
+            Sensor(body.number, (body.x, body.y), body.battery_pj / 1e12, body.capacity, manual)
+            for body in self.sensors
+        ]
         self.walkers = [
             Subscriber(Subscription(feet.number, tuple(zip(feet.low, feet.high, strict=True))), manual)
             for feet in self.subscribers

@@ -71,10 +71,11 @@ class Sending(NamedTuple):
 class Sensor:
     """State and decisions of one sensor; it has no way to look at anybody else."""
 
-    def __init__(self, number: int, place: Place, battery_j: float, manual: Manual) -> None:
+    def __init__(self, number: int, place: Place, battery_j: float, capacity: int, manual: Manual) -> None:
         self.number = number
         self.place = place
         self.battery_j = battery_j
+        self.capacity = capacity
         self.manual = manual
         self.dials = manual.dials
         self.members = Map({number: place})
@@ -93,7 +94,7 @@ class Sensor:
 
     @property
     def is_full(self) -> bool:
-        return len(self.queue) >= self.manual.queue
+        return len(self.queue) >= self.capacity
 
     def wait_s(self, now: int, before_session: bool = False) -> float:
         """T_wait: how long until the next session, shared by all subscriptions."""
