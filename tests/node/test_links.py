@@ -289,22 +289,6 @@ def test_others_are_sent_away(first: bytes) -> None:
     asyncio.run(story())
 
 
-def test_strangers_that_say_nothing_do_not_keep_others_out() -> None:
-    async def story() -> None:
-        a, b = Running("a"), Running("b")
-        async with running(a, b) as (port, _):
-            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]
-            await asyncio.sleep(0.1)
-            assert a.links.strangers() <= 8
-            a.links.dial(Address("127.0.0.1", 1))
-            for _, writer in silent:
-                writer.close()
-            b.links.dial(Address("127.0.0.1", port))
-            await until(lambda: a.peers == ["dtn://b/"])
-
-    asyncio.run(story())
-
-
 def test_a_port_in_use_is_said() -> None:
     async def story() -> None:
         a, b = Running("a"), Running("b")

@@ -84,8 +84,8 @@ class Connection(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         self.links.connections.add(self)
         self.links.of_link[self.link] = self
-        if not self.link.active and self.links.strangers() > self.links.settings.strangers:
-            self.close("too many that have not said who they are")
+        if not self.link.active and (why := self.links.why_not_taken()):
+            self.close(why)
         self.flush()
 
     def data_received(self, data: bytes) -> None:
@@ -339,6 +339,12 @@ class Links:
         return Link(
             self.me, self.node, self.neighbours, self.data, serial=self._serial, trust=trust, active=active, at=at
         )
+
+    def why_not_taken(self) -> str | None:
+        """Why one more connection, which has just come, is one too many."""
+        if len(self.connections) > self.settings.sessions:
+            return f"more than {self.settings.sessions} sessions"
+        return "too many that have not said who they are" if self.strangers() > self.settings.strangers else None
 
     def strangers(self) -> int:
         """Connections whose other side has not said who it is."""
