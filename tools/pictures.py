@@ -23,6 +23,10 @@ MOMENT: Final = "#t=1222&e=1184"
 """An event that eight of ten subscribers get within 70 s, and two never: docs/replay.md tells why."""
 
 
+OWN_MOMENT: Final = "#t=1277&e=1184"
+"""The same event under SERAI, when it was left in another community for the last one: docs/field/serai.md."""
+
+
 def drawings() -> dict[str, str]:
     """Each SVG by the name of its file."""
     run = serai.simulate(SCENARIO, PROTOCOL, SEED)
@@ -31,13 +35,13 @@ def drawings() -> dict[str, str]:
     return {f"{picture.name}.svg": picture.svg + "\n" for picture in pictures}
 
 
-def photograph(run: SimulatedRun, file: Path, chromium: str) -> None:
+def photograph(run: SimulatedRun, file: Path, chromium: str, moment: str = MOMENT) -> None:
     """A picture of a moment of the run's replay."""
     with tempfile.TemporaryDirectory() as aside:
         page = Path(aside) / "replay.html"
         page.write_text(page_of(run)[0], encoding="utf-8")
         how = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800"]
-        waits = ["--virtual-time-budget=20000", f"--screenshot={file}", f"{page.as_uri()}{MOMENT}"]
+        waits = ["--virtual-time-budget=20000", f"--screenshot={file}", f"{page.as_uri()}{moment}"]
         subprocess.run([chromium, *how, *waits], check=True, capture_output=True, timeout=120)
 
 
@@ -49,8 +53,10 @@ def main() -> int:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium:
         photograph(serai.simulate(SCENARIO, PROTOCOL, SEED, full_log=True), FOLDER / "replay.png", chromium)
+        ours = serai.simulate(SCENARIO, "serai", SEED, full_log=True)
+        photograph(ours, FOLDER / "replay-serai.png", chromium, OWN_MOMENT)
     else:
-        print("no Chromium here: docs/pictures/replay.png stays as it is", file=sys.stderr)
+        print("no Chromium here: the photographs of replays stay as they are", file=sys.stderr)
     return 0
 
 
