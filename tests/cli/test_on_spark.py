@@ -69,6 +69,9 @@ def test_sweep_answers_for_programs_and_for_people(serai: Run, spark: Any, tmp_p
 def test_sweep_says_how_far_it_is(serai: Run, spark: Any) -> None:
     answer = serai("sweep", "dg", *TINY, "--seeds", "3", "--out", "out", "--no-report", "--json")
     assert re.search(r"simulate +3/3 runs, [\d.e+]+ per s in \d+ s", answer.err)
+    simulated, total = (int(re.search(rf" {name} .*?(\d+) s", answer.err)[1]) for name in ("simulate.* in", "total"))
+    assert total >= simulated
+    assert answer.err.splitlines()[-1].startswith(" total ")
 
 
 @pytest.mark.parametrize(

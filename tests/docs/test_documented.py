@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from serai.cli import app
 from serai.kinds import CATALOGUE, FIELD, PROTOCOLS
+from serai.opportunistic.sections import OpportunisticScenario
 from serai.scenario.load import builtin_names
 from serai.scenario.section import PlanTable, Scenario, SweepTable
 from serai.sweeping.columns import sweep_schema
@@ -236,3 +237,15 @@ def test_column_of_a_sweep_is_documented(column: str) -> None:
 def test_sweep_and_plan_tables_are_documented() -> None:
     assert {field.alias or name for name, field in SweepTable.model_fields.items()} <= code_words(page("sweep.md"))
     assert set(PlanTable.model_fields) <= code_words(page("plan.md"))
+
+
+def test_no_table_of_keys_has_a_key_twice() -> None:
+    for name in ("scenario.md", "overlay/index.md", "opportunistic/index.md"):
+        for table in re.findall(r"\| key \| default \|.*?\n\n", page(name), flags=re.DOTALL):
+            keys = re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
+            assert len(keys) == len(set(keys)), (name, keys)
+
+
+def test_every_router_is_named_where_the_page_begins() -> None:
+    begin = page("opportunistic/index.md").partition("## ")[0]
+    assert set(OpportunisticScenario.PROTOCOLS) <= code_words(begin)

@@ -34,7 +34,7 @@ def blocks(text: str) -> dict[str, list[str]]:
 def follow(text: str, folder: Path, capfd: Any) -> dict[str, str]:
     """Do what a page says, from its top to its end: files as they are shown, then the commands below them."""
     files, said = blocks(text), {}
-    for part in re.findall(r"```\w+\n# \S+\.\w+\n.*?```|^ {4}(?:serai|pytest|python) [^\n]*", text, re.DOTALL | re.M):
+    for part in re.findall(r"```\w+\n# \S+\.\w+\n.*?```|^ {4}(?:serai|python) [^\n]*", text, re.DOTALL | re.M):
         if part.startswith("```"):
             name = re.search(r"# (\S+)", part)[1]  # type: ignore[index]
             (folder / name).write_text(files[name].pop(0))
@@ -44,7 +44,7 @@ def follow(text: str, folder: Path, capfd: Any) -> dict[str, str]:
         if program == "serai":
             assert execute(words) == 0, (line, capfd.readouterr())
         else:
-            names = runpy.run_path(words[0])
+            names = runpy.run_path(words[-1])
             for test in [value for name, value in names.items() if name.startswith("test_")]:
                 test()
         said[line] = capfd.readouterr().out
@@ -79,6 +79,28 @@ def test_its_comparison_does_what_it_says(spark: Any, in_folder: Path, capfd: An
     assert said.count("true") >= 3
     assert (in_folder / "runs" / "mine" / "report.html").is_file()
     assert list((in_folder / "runs" / "mine" / "figures").glob("*.svg"))
+
+
+def test_its_test_runs_where_the_tutorial_says_and_inside_the_repository_too(tmp_path: Path) -> None:
+    text = (DOCS / "tutorial.md").read_text()
+    assert "a folder outside the repository" in text
+    assert "\n    python -m pytest test_mine.py\n" in text
+    (tmp_path / "mine.py").write_text(blocks(text)["mine.py"][1])
+    (tmp_path / "test_mine.py").write_text(blocks(text)["test_mine.py"][0])
+    settings = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    for inside in (False, True):
+        if inside:
+            (tmp_path / "pyproject.toml").write_text(settings[settings.index("[tool.pytest") :])
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        assert "1 passed" in done.stdout
+
+
+def test_p_values_are_shown_with_their_exponents() -> None:
+    for page in (DOCS / "tutorial.md", DOCS.parent / "sweep.md"):
+        shown = re.findall(r"paired\(.*\)\.show\((.*)\)", page.read_text())
+        assert shown == ["truncate=False"], page
 
 
 def test_a_mistake_is_told_as_the_tutorial_says(tmp_path: Path, capfd: Any) -> None:

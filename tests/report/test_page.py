@@ -203,6 +203,7 @@ def test_nobody_is_praised_for_a_battery_that_delivers_little():
 def test_the_answer_to_a_sweep_names_the_best_and_the_worst_point():
     assert swept()[0].lead == (
         "Between 48 % (DG · alpha 2) and 114 % (CET · alpha 20) of what subscribers want is delivered."
+        " CED and CET deliver most at every point, and no difference between them is certain."
     )
     opening = swept()[0].paragraphs[0]
     assert opening.startswith(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -50,6 +51,7 @@ def sweep(
     from serai.sweeping.stopping import parse_until
     from serai.sweeping.store import Store
 
+    begun_s = time.monotonic()
     names = [name.strip() for name in protocols.split(",")] if protocols else None
     plan = plan_sweep(scenario, settings or (), names, seeds)
     until = parse_until(until_ci, plan.kind) if until_ci else None
@@ -63,6 +65,10 @@ def sweep(
             done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
         estimates = done.estimates  # asks Spark, so while there is a session
         page = _report(Store(out).folder, spark) if report else None
+    say(
+        "total",
+        f"{time.monotonic() - begun_s:.0f} s, with Spark's start, compiling{' and the report' if report else ''}",
+    )
     if as_json:
         print_json(_as_json(done.plan, estimates, out, page))
     else:

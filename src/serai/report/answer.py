@@ -11,7 +11,8 @@ import math
 from typing import Final
 
 from serai.core.statistics import with_interval
-from serai.report.results import Case, Results
+from serai.kinds import protocol_label
+from serai.report.results import Case, Difference, Results
 from serai.report.wording import in_words, three_digits
 
 DELIVERY: Final = "delivery_ratio"
@@ -25,7 +26,7 @@ _MOST_RANKED: Final = 4
 def opening(results: Results) -> str:
     """What each delivers; then who is best in what else, of those that deliver almost as much as the first."""
     swept = len(results.numbers) > 1
-    order = ranked(results, DELIVERY, list(results.cases))
+    order = ranked(results, DELIVERY, list(results.distinct))
     if not order:
         return "What was delivered is not known, so that nothing is called the best."
     first = _span(results, DELIVERY, order) if swept else _order(results, order)
@@ -36,12 +37,12 @@ def opening(results: Results) -> str:
 
 def headline(results: Results) -> str:
     """Who delivers most and what that costs, in one sentence or two; of a sweep how far apart its ends are."""
-    order = ranked(results, DELIVERY, list(results.cases))
+    order = ranked(results, DELIVERY, list(results.distinct))
     if len(order) < 2:
         return ""
     if len(results.numbers) > 1:
         ends = [f"{100 * results.estimate(case, DELIVERY).mean:.0f} % ({results.name(case)})" for case in order]
-        return f"Between {ends[-1]} and {ends[0]} of what subscribers want is delivered."
+        return f"Between {ends[-1]} and {ends[0]} of what subscribers want is delivered.{_by_point(results)}"
     if len({results.estimate(case, DELIVERY).mean for case in order}) == 1:
         return _all_alike(results, order)
     best, *others = order[:_MOST_RANKED]
@@ -55,6 +56,33 @@ def headline(results: Results) -> str:
         first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
     ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
     return f"{first}{ahead}.{_life(results, _fair(results, order))}"
+
+
+def _by_point(results: Results) -> str:
+    """Of a sweep of several protocols: who delivers most at which points, as far as that is certain."""
+    where: dict[tuple[str, ...], list[int]] = {}
+    tested = True
+    for point in results.numbers:
+        order = ranked(results, DELIVERY, results.at(point))
+        if len(order) > 1:
+            first = sorted((order[0], *level_with(results, DELIVERY, order)), key=results.cases.index)
+            tested &= all(_tested(results, order[0], other, DELIVERY) for other in order[1:])
+            where.setdefault(tuple(protocol_label(case.protocol) for case in first), []).append(point)
+    said = ""
+    for who, points in where.items():
+        ahead = f"{who[0]} delivers most" if len(who) == 1 else f"{_listed(list(who))} deliver most"
+        certain = "" if len(who) == 1 else ", and no difference between them is certain"
+        said += f" {ahead} at {_points(results, points)}{certain}."
+    return f"{said[:-1]} (paired tests under common seeds)." if said and tested else said
+
+
+def _points(results: Results, points: list[int]) -> str:
+    """Some of the points of a sweep, in words."""
+    if len(points) == len(results.numbers):
+        return "every point"
+    if len(points) > _MOST_RANKED:
+        return f"{len(points)} of {len(results.numbers)} points"
+    return _listed([results.points[point].short(results.varied) for point in points])
 
 
 def _fair(results: Results, order: list[Case]) -> list[Case]:
@@ -122,8 +150,14 @@ def fair_metric(results: Results, metric: str) -> str:
 def _span(results: Results, metric: str, order: list[Case]) -> str:
     """How far the points of a sweep are apart in a metric, from worst to best."""
     name = results.scale(metric).name.capitalize()
-    best, worst = (_said(results, case, metric) for case in (order[0], order[-1]))
-    return f"{name}: from {worst} to {best}." if len(order) > 1 else f"{name}: {best}."
+    scale, (first, last) = results.scale(metric), (order[0], order[-1])
+    values = {with_interval(results.estimate(case, metric), scale.factor) for case in (first, last)}
+    if len(order) == 1:
+        return f"{name}: {_said(results, first, metric)}."
+    if len(values) == 1:
+        return f"{name}: {' '.join([*values, scale.unit]).rstrip()}, the same for all."
+    certain = "" if differ(results, first, last, metric) else ", and no difference between them is certain"
+    return f"{name}: from {_said(results, last, metric)} to {_said(results, first, metric)}{certain}."
 
 
 def _order(results: Results, order: list[Case]) -> str:
@@ -169,8 +203,13 @@ def level_with(results: Results, metric: str, order: list[Case]) -> list[Case]:
 
 def differ(results: Results, case: Case, other: Case, metric: str) -> bool:
     """Whether two cases differ: by the paired test under common seeds if there is one, else by their intervals."""
-    for pair in ((case, other), (other, case)):
-        if found := results.differences.get((*pair, metric)):
-            return found.p < _SIGNIFICANT
+    if found := _tested(results, case, other, metric):
+        return found.p < _SIGNIFICANT
     one, two = results.estimate(case, metric), results.estimate(other, metric)
     return abs(one.mean - two.mean) > one.half_width() + two.half_width()
+
+
+def _tested(results: Results, case: Case, other: Case, metric: str) -> Difference | None:
+    """The paired test of two cases; None: there is none."""
+    known = results.differences
+    return known.get((case, other, metric)) or known.get((other, case, metric))

@@ -56,6 +56,7 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         headlines=headlines,
         estimates=estimates,
         seeds=plan.seeds,
+        ignored=ignored_in(plan),
         differences=_differences(few, plan, compared),
         delays=_delay_curves(few),
         dots=dots,
@@ -64,8 +65,19 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         scenarios={Case(cell.point, cell.protocol): to_toml(cell.scenario) for cell in plan.cells},
         setting=_setting(plan),
         provenance=_provenance(sweep),
-        shown=_shown(sweep, main, typical_seed(estimates, dots)),
+        shown=_shown(sweep, main[:1], typical_seed(estimates, dots)),  # of one point: they go by their protocols
     )
+
+
+def ignored_in(plan: Plan) -> dict[str, frozenset[str]]:
+    """The swept settings that some of the protocols do not have."""
+    found: dict[str, frozenset[str]] = {}
+    for cell in plan.cells:
+        known = keys_of(type(cell.scenario.protocol))
+        lacks = frozenset(key for key in plan.points[cell.point] if _of_others(key, known))
+        if lacks:
+            found[cell.protocol] = found.get(cell.protocol, frozenset()) | lacks
+    return found
 
 
 def _setting(plan: Plan) -> str:

@@ -72,6 +72,8 @@ class Results:
     """The metrics of the main table."""
     estimates: Mapping[tuple[Case, str], Estimate]
     seeds: int
+    ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Settings of the points that a protocol does not have: whatever they are, its runs are the same."""
     differences: Mapping[tuple[Case, Case, str], Difference] = field(default_factory=dict)
     """(case, other case at the same point, metric) -> case minus other."""
     delays: Mapping[Case, DelayCurve] = field(default_factory=dict)
@@ -98,7 +100,18 @@ class Results:
         protocol = protocol_label(case.protocol)
         if len(self.numbers) == 1:
             return protocol
-        return f"{protocol} · {self.points[case.point].short(self.varied)}"
+        its = [key for key in self.varied if key not in self.ignored.get(case.protocol, ())]
+        return protocol if self.varied and not its else f"{protocol} · {self.points[case.point].short(its)}"
+
+    @cached_property
+    def distinct(self) -> tuple[Case, ...]:
+        """The cases without those that have the runs of an earlier one, as their protocol lacks what was changed."""
+        first: dict[object, Case] = {}
+        for case in self.cases:
+            lacks, point = self.ignored.get(case.protocol), self.points[case.point]
+            its = [item for item in point.settings.items() if item[0] not in (lacks or ())]
+            first.setdefault((case.protocol, point.scenario, *its) if lacks else case, case)
+        return tuple(first.values())
 
     @cached_property
     def varied(self) -> tuple[str, ...]:

@@ -54,7 +54,14 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     where = tuple(picture for run in runs[:1] if (picture := where_of(run)))
     pictures = (*where, *_delivered_against(results), *_prices(results))
     losses = in_short(runs)
-    said = (*([losses] if losses else []), opening(results), seeds, *_who_is_who(results), *_about(runs), *caveats)
+    said = (
+        *([losses] if losses else []),
+        opening(results),
+        seeds,
+        *_who_is_who(results),
+        *_about(runs, _where_drawn(results)),
+        *caveats,
+    )
     colours = {protocol_label(name): colour_of(name, results.protocols) for name in results.protocols}
     return Section("answer", "The answer", said, pictures=pictures, lead=lead, colours=colours)
 
@@ -91,13 +98,20 @@ def _prices(results: Results) -> Iterator[Picture]:
             yield picture
 
 
-def _about(runs: list[SimulatedRun]) -> Iterator[str]:
+def _where_drawn(results: Results) -> str:
+    """At which point of several the runs that are drawn were."""
+    points = [results.points[case.point].short(results.varied) for case in results.shown]
+    return points[0] if points and len(results.numbers) > 1 else ""
+
+
+def _about(runs: list[SimulatedRun], where: str) -> Iterator[str]:
     """Which runs are drawn."""
     fields = [run for run in runs if isinstance(run, FieldRun)]
     if runs:
         alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run in fields}) < 2
         own = "" if alike else " The protocols ran in set-ups of their own: their events are not the same."
-        yield f"The runs drawn are those of seed {runs[0].seed}, the nearest to the means.{own}"
+        at = f" All are of {where}, and so is what is said of losses." if where else ""
+        yield f"The runs drawn are those of seed {runs[0].seed}, the nearest to the means.{at}{own}"
 
 
 def _main_table(results: Results) -> Section:
@@ -121,7 +135,16 @@ def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ..
         rows.append(tuple(cells))
     heads = (*(("settings",) if several else ()), "protocol", *(scale.heading for scale in scales))
     remarks = _explained([cell for row in rows for cell in row])
-    return Table(name, caption, heads, tuple(rows), (*remarks, *(_not_alike(results, metrics) if mark_best else ())))
+    alike = _not_alike(results, metrics) if mark_best else ()
+    return Table(name, caption, heads, tuple(rows), (*remarks, *alike, *_lacking(results)))
+
+
+def _lacking(results: Results) -> Iterator[str]:
+    """Which lines are the same, as the protocol does not have what was swept."""
+    for protocol in results.protocols if len(results.distinct) < len(results.cases) else ():
+        if lacks := [key for key in results.varied if key in results.ignored.get(protocol, ())]:
+            names = " or ".join(lacks)
+            yield f"{protocol_label(protocol)} does not have {names}: lines that differ in nothing else are the same."
 
 
 def _not_alike(results: Results, metrics: tuple[str, ...]) -> Iterator[str]:
@@ -271,7 +294,7 @@ def _quantile_tables(results: Results) -> Iterator[Table]:
     """Within which delay a part of all wanted pairs is served; nothing where so many never are."""
     parts = (0.25, 0.5, 0.75, 0.9, 0.95)
     rows = []
-    for case in [case for case in results.cases if case in results.delays]:
+    for case in [case for case in results.distinct if case in results.delays]:
         curve = results.delays[case]
         cells = [text(results.name(case))]
         for part in parts:
@@ -348,7 +371,7 @@ def _fairness(results: Results) -> Section:
 
 def _served_tables(results: Results) -> Iterator[Table]:
     """Which communities are served: the ratio by the size of the community where an event was born."""
-    cases = [case for case in results.cases if case in results.served]
+    cases = [case for case in results.distinct if case in results.served]
     if not cases:
         return
     rows = []
@@ -368,7 +391,7 @@ def _served_tables(results: Results) -> Iterator[Table]:
 
 def _scenarios(results: Results) -> Section:
     title = "The scenario, every default shown"
-    known = [case for case in results.cases if case in results.scenarios]
+    known = [case for case in results.distinct if case in results.scenarios]
     if not known:
         return Section("scenario", title, absent="the scenario was not kept")
     shown = known[:_MOST_POINTS_DRAWN]

@@ -29,7 +29,7 @@ _IN_FULL: Final = {
 
 def trade_off(results: Results, metric: str, upwards: str = DELIVERY) -> Picture | None:
     """One metric, usually what is delivered, against another; of swept settings the unbeaten cases are filled."""
-    cases = [case for case in results.cases if all(_known(results, case, name) for name in (upwards, metric))]
+    cases = [case for case in results.distinct if all(_known(results, case, name) for name in (upwards, metric))]
     return _TradeOff(results, cases, metric, upwards).picture() if cases else None
 
 
