@@ -18,10 +18,12 @@ from pyspark.sql import SparkSession
 import serai
 from serai.core.errors import BadInput, CannotRun
 from serai.matching import job
+from serai.matching.landing import Landing
 from serai.matching.match import match
 from serai.matching.seen import SeenIds
 from serai.matching.stream import BatchReport, finish, match_stream
 from serai.spark.places import alone_in
+from serai.spark.stores import Folder
 
 STREAMER = """
 import os, signal, sys
@@ -264,6 +266,19 @@ def test_ids_seen_before_are_known() -> None:
         seen.add(ids[fresh], 0.0)
         plain |= set(ids.tolist())
     assert len(seen.runs) < 10
+
+
+def test_copies_have_times_in_the_order_of_the_names_of_files(tmp_path: Path) -> None:
+    """On a fast disk many are copied in one tick of its clock, and Spark would take them in any order."""
+    (tmp_path / "in").mkdir()
+    for number in range(50):
+        (tmp_path / "in" / f"{number:02}.jsonl").write_text(f'{{"event": {number}}}')
+    (tmp_path / "home").mkdir()
+    landing = Landing({"": tmp_path / "in"}, Folder(tmp_path / "home"))
+    assert landing.land() == 50
+    times_ms = [(tmp_path / "home" / "landed" / copy).stat().st_mtime_ns // 10**6 for copy in landing.waiting()]
+    assert len(set(times_ms)) == 50
+    assert times_ms == sorted(times_ms)
 
 
 # --- Killed
