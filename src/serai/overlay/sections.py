@@ -12,6 +12,7 @@ from serai.core.content import Attribute, parse_template
 from serai.core.units import Bits, Metres
 from serai.overlay.protocols import PROTOCOLS
 from serai.overlay.tinymq import MOST_BITS
+from serai.recorded.sections import ASKED_FILE, RecordedEvents
 from serai.scenario.protocol import Protocols
 from serai.scenario.section import (
     AnyProtocol,
@@ -111,8 +112,10 @@ class RootSection(Section):
             yield Violation(("spacing", "placement"), 'only used with placement = "edge"')
 
 
-class OverlayEventSection(Section):
-    """The events: each is published by a node drawn at random."""
+class OverlayEventSection(RecordedEvents):
+    """The events: each is published by a node drawn at random, or as a file says."""
+
+    DRAWN: ClassVar[tuple[str, ...]] = ("count",)  # keys are made of the attributes' domains, which a file does not say
 
     count: int = Field(10_000, ge=0, le=100_000_000, description="How many there are.")
     size_bits: Bits = Field(250, ge=1, le=1_000_000_000, alias="size", description="Size of an event on the air.")
@@ -138,10 +141,14 @@ class OverlaySubscriptionSection(Section):
         description="Ranges of attributes instead of random boxes; each ? is drawn anew for each subscriber, from the"
         " attribute's domain. A list gives one to each subscriber in turn.",
     )
+    file: FilePath = ASKED_FILE
     size_bits: Bits = Field(250, ge=1, le=1_000_000_000, alias="size", description="Size of a subscription on the air.")
 
     def violations(self) -> Iterator[Violation]:
-        """Texts that are no subscriptions, whatever the attributes are."""
+        """Texts that are no subscriptions, whatever the attributes are; what does not stand beside a file."""
+        for key in ("count", "widest", "where") if self.file is not None else ():
+            if key in self.model_fields_set:
+                yield Violation((key, "file"), "leave it out: the file of subscriptions says who asks for what")
         for place, error in misread(self.where or (), None):
             yield Violation((f"where.{place}",), error.message, error.position, error.width)
 
@@ -180,7 +187,11 @@ class OverlayScenario(Scenario):
 
     network: ClassVar[str] = "overlay"
     PROTOCOLS: ClassVar[Protocols] = PROTOCOLS
-    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (("nodes", "file"),)
+    FILES: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("nodes", "file"),
+        ("events", "file"),
+        ("subscriptions", "file"),
+    )
 
     field: AreaSection = Field(default_factory=AreaSection)
     nodes: NodeSection = Field(default_factory=NodeSection)
@@ -229,14 +240,21 @@ class OverlayScenario(Scenario):
         file = self.nodes.file
         nodes = f"nodes of {file.name}" if file else f"{self.nodes.count} nodes"
         trees = "1 tree" if self.roots.count == 1 else f"{self.roots.count} trees"
-        return f"{nodes} · {trees} · {self.subscriptions.count:,} queries · {self.events.count:,} events"
+        asked, happens = self.subscriptions, self.events
+        queries = f"queries of {asked.file.name}" if asked.file else f"{asked.count:,} queries"
+        events = f"events of {happens.file.name}" if happens.file else f"{happens.count:,} events"
+        return f"{nodes} · {trees} · {queries} · {events}"
 
     def as_written(self) -> dict[str, Any]:
         """The scenario as TOML data, without what only its file says or `where` replaces."""
         data = super().as_written()
         if self.nodes.file is not None:
             del data["nodes"]["count"]
-        if self.subscriptions.where is not None:
+        if self.events.file is not None:
+            del data["events"]["count"]
+        if self.subscriptions.file is not None:
+            del data["subscriptions"]["count"]
+        if self.subscriptions.where is not None or self.subscriptions.file is not None:
             del data["subscriptions"]["widest"]
         return data
 

@@ -21,6 +21,7 @@ from serai.overlay.engine.network import Network
 from serai.overlay.engine.roots import k_centre_roots, random_roots, roots_along_edge
 from serai.overlay.log import OverlayRun
 from serai.overlay.protocols import PROTOCOLS
+from serai.overlay.recorded import asked_by_file, published_by_file
 from serai.overlay.sections import OverlayScenario
 from serai.world.grid import Grid, place_grid, place_uniform
 from serai.world.positions import read_positions
@@ -45,18 +46,18 @@ def build_network(scenario: OverlayScenario, seed: int) -> Network:
     """The network of a scenario under a seed: who hears whom, what is published and asked where, who will fail."""
     names, x, y, graph = place_nodes(scenario, seed)
     roots = choose_roots(scenario, names, x, y, graph, seed)
-    events, subscriptions = scenario.events, scenario.subscriptions
-    where, low, high = draw_interests(scenario, seed)
+    publisher, values = draw_events(scenario, names, seed)
+    subscriber, where, low, high = draw_queries(scenario, names, seed)
     return Network(
         names=names,
         x_m=x,
         y_m=y,
         graph=graph,
         roots=roots,
-        attributes=events.attributes,
-        publisher=stream(seed, PUBLISHERS).integers(len(names), size=events.count, dtype=np.int32),
-        values=draw_values(events.attributes, events.count, stream(seed, CONTENT)),
-        subscriber=stream(seed, SUBSCRIBERS).integers(len(names), size=subscriptions.count, dtype=np.int32),
+        attributes=scenario.events.attributes,
+        publisher=publisher,
+        values=values,
+        subscriber=subscriber,
         low=low,
         high=high,
         where=where,
@@ -82,10 +83,16 @@ def place_nodes(scenario: OverlayScenario, seed: int) -> _Placed:
 
 
 def check_files_overlay(scenario: OverlayScenario) -> None:
-    """Read the file of nodes or links, if there is one, as a run would; it has to be connected."""
-    if scenario.nodes.file is not None:
-        names, x, y, graph = place_nodes(scenario, 0)
-        choose_roots(scenario, names, x, y, graph, 0)
+    """Read the files of nodes or links (which have to be connected), of events and subscriptions, as a run would."""
+    asked, happens = scenario.subscriptions.file, scenario.events.file
+    if scenario.nodes.file is None and asked is None and happens is None:
+        return
+    names, x, y, graph = place_nodes(scenario, 0)
+    choose_roots(scenario, names, x, y, graph, 0)
+    if happens is not None:
+        published_by_file(scenario, names)
+    if asked is not None:
+        asked_by_file(scenario, names)
 
 
 def _grid(scenario: OverlayScenario) -> Grid:
@@ -155,7 +162,27 @@ def draw_failures(fraction: float, nodes: int, roots: Numbers, seed: int) -> NDA
     return fails
 
 
-# ---- subscriptions
+# ---- events and subscriptions
+
+
+def draw_events(scenario: OverlayScenario, names: tuple[str, ...], seed: int) -> tuple[Numbers, Floats]:
+    """Who publishes what, as a file says or drawn."""
+    events = scenario.events
+    if events.file is not None:
+        return published_by_file(scenario, names)
+    publisher = stream(seed, PUBLISHERS).integers(len(names), size=events.count, dtype=np.int32)
+    return publisher, draw_values(events.attributes, events.count, stream(seed, CONTENT))
+
+
+def draw_queries(
+    scenario: OverlayScenario, names: tuple[str, ...], seed: int
+) -> tuple[Numbers, tuple[str, ...], Floats, Floats]:
+    """Who asks for what, as text and as a closed box, as a file says or drawn."""
+    if scenario.subscriptions.file is not None:
+        wishes = asked_by_file(scenario, names)
+        return wishes.node, wishes.where, wishes.low, wishes.high
+    subscriber = stream(seed, SUBSCRIBERS).integers(len(names), size=scenario.subscriptions.count, dtype=np.int32)
+    return subscriber, *draw_interests(scenario, seed)
 
 
 def draw_interests(scenario: OverlayScenario, seed: int) -> tuple[tuple[str, ...], Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -33,11 +33,12 @@ Instant = Annotated[
 ]
 """A date, in seconds since 1970."""
 
-DRAWN = ("interval", "quiet", "count", "attributes")
-
 
 class RecordedEvents(Section):
     """Events may come from a file."""
+
+    DRAWN: ClassVar[tuple[str, ...]] = ("interval", "quiet", "attributes")
+    """What is only said of events that are drawn."""
 
     file: FilePath = Field(
         None,
@@ -60,7 +61,7 @@ class RecordedEvents(Section):
                 if value is not None:
                     yield Violation((key, "file"), 'only used with a file of events; write file = "readings.csv"')
             return
-        for key in DRAWN:
+        for key in self.DRAWN:
             if {key, f"{key}_s"} & self.model_fields_set:
                 yield Violation((key, "file"), "leave it out: the file says what happens")
         for name, least in (self.on_change or {}).items():
