@@ -140,7 +140,7 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
     elif net.words[receiver, word].seen & bit:
         outcome = DUPLICATE
     else:
-        wanted = net.wants[net.bundles[bundle].channel, receiver] > 0
+        wanted = net.words[receiver, word].wanted & bit != 0  # beside `seen`: a look elsewhere is slow
         keeps = not (wanted and rules.consume)
         stays = keeps and make_room(net, rules, receiver, net.bundles[bundle].size_bytes)
         if wanted or stays:
