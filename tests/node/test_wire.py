@@ -157,7 +157,7 @@ def test_cbor_is_read_as_another_reads_it(value: object, indefinite: bool) -> No
     [
         b"", b"\x18", b"\x1c", b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", b"\x5b\x7f\xff\xff\xff\xff\xff\xff\xff\0",
         b"\xa2\x01\x02\x01\x03", b"\xa1\xf6\x01", b"\xc0\x61a", b"\xd8\x1c\x80", b"\x61\xff", b"\x81" * 9 + b"\x01",
-        b"\x9f", b"\xff", b"\xf7", b"\x5f\x61a\xff", b"\x01\x02", b"\xf8\x14",
+        b"\x9f", b"\xff", b"\xf7", b"\x5f\x61a\xff", b"\x01\x02", b"\xf8\x14", b"\xa1" * 2000,
     ],
 )  # fmt: skip
 def test_cbor_that_we_do_not_take(data: bytes) -> None:

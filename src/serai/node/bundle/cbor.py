@@ -196,7 +196,7 @@ class Reader:
         found: dict[Any, Any] = {}
         left = -1 if claimed is None else self._length(claimed)
         while left and not (left < 0 and self.ends()):
-            at, key = self.at, self.value(0)
+            at, key = self.at, self.value(min(0, depth - 1))  # nothing may be nested in a key
             if not isinstance(key, int | str) or key in found:
                 raise PeerError(f"a map's key at byte {at} is no number or text, or stands twice")
             found[key] = self.value(depth - 1)
