@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serai.core.errors import BadInput
-from serai.field.kit.checks import TRIAL, play
+from serai.field.kit.checks import TRIAL, play, rows
 from serai.field.kit.family import SENSORS
 from serai.lab import load_scenario, read_run, simulate, write_run
 from serai.own.checking import check_protocol
@@ -133,3 +133,16 @@ def test_checks_find_what_runs_do_not_show(tmp_path: Path) -> None:
     shared = mine(tmp_path, "    met = []\n\n    def contact_up(self, peer, now):\n        self.met.append(peer.id)\n")
     found = {one.what: one.problem for one in check_protocol(own_in(shared, "Mine"), TRIAL, worlds=2)}
     assert "Mine.met changed during a run" in found["no state that nodes or runs share"]
+
+
+def test_what_nobody_wrote_may_be_left_out(tmp_path: Path) -> None:
+    """Visitors' turns are quicker without `attach` and the like: with one that does nothing they are the same."""
+    (tmp_path / "sensors.py").write_text(EXAMPLES.read_text())
+    own = mine(tmp_path, "    def attach(self, copy, to, now):\n        return None\n")
+    own.write_text(
+        own.read_text().replace("from serai.field import Sensor", "from sensors import DirectGathering as Sensor")
+    )
+    long_way, short_way = own_protocol(own_in(own, "Mine")), own_protocol(own_in(EXAMPLES, "DirectGathering"))
+    played = [[rows(play(protocol, seed)) for seed in range(20)] for protocol in (long_way, short_way)]
+    assert played[0] == played[1]
+    assert sum(len(one[0]) for one in played[0]) > 500

@@ -48,6 +48,7 @@ class Exchange:
         self.attaches = sensor.attach is not Sensor.attach
         self.some_move = sensor.moves is not Sensor.moves
         self.reorders = sensor.priority is not Sensor.priority
+        self.just_given = not (self.attaches or self.some_move or self.visitors_carry or self.reorders)
         self.where: dict[int, dict[int, tuple[Site, Copy]]] = {}  # of each event: its copies in queues, by id
         self.stirred: set[int] = set()
         self.agenda: list[tuple[int, int]] = []
@@ -196,15 +197,21 @@ class Exchange:
         if not site.line or site.exhausted:
             return
         self.at_node = site.number
-        to, offers, queue = guest.peers[site.number], site.author.offers, site.queue
-        cost = None if self.attaches else self.books.send_pj(site, guest, self.limits.bits)
+        to, offers, sent, queue = guest.peers[site.number], site.author.offers, site.author.sent, site.queue
+        cost, give = self.books.send_pj(site, guest, self.limits.bits), self.books.give
         for _, id, copy in list(site.line):
             if id not in queue:
                 continue
             answer = offers(copy, to, self.now)
             if answer is True:
-                if not self.give(site, copy, to, guest, cost):
-                    return
+                if not self.just_given:
+                    if not self.give(site, copy, to, guest, None if self.attaches else cost):
+                        return
+                else:  # the same without what nobody wrote: a tenth faster
+                    kind = SOURCE if copy.source == site.number else RELAY
+                    if give(site, guest, copy.event, cost, kind, False) is None:
+                        return
+                    sent(copy, to, None, True, self.now)
                 left -= 1
                 if not left or site.exhausted:
                     return
