@@ -33,7 +33,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @cache
-def run_of(protocol: str, **reach: str) -> serai.FieldRun:
+def run_of(protocol: str, **reach: Any) -> serai.FieldRun:
     changes = {"duration": "20 min", "events.lifetime": "5 min", "sensors.count": 40} | reach
     run = serai.simulate(serai.load_scenario("field", changes, protocol=protocol), seed=4, full_log=True)
     assert isinstance(run, serai.FieldRun)
@@ -133,6 +133,25 @@ def test_the_seed_nearest_to_the_means() -> None:
 
 
 # --- Fields
+
+
+def test_slow_walkers_are_shown_for_longer() -> None:
+    assert (
+        "in the first 15 min, " in field_map(run_of("dg")).caption
+    )  # ten walkers at 3 m/s: 27 km, the outline is 0.8 km
+    slow = {"subscribers.count": 1, "subscribers.speed_max": "0.2 m/s", "subscribers.speed_min": "0.15 m/s"}
+    slow["subscribers.pause_max"] = "0 s"  # 135 to 180 m in the first quarter of an hour
+    assert "in the first 20 min, " in field_map(run_of("dg", **slow)).caption, "the run is over first"
+    assert (
+        "in the first 30 min, "
+        in field_map(
+            run_of(
+                "dg",
+                **slow,
+                **{"duration": "100 min", "field.width": "50 m", "field.height": "50 m", "field.cells": 4},
+            )
+        ).caption
+    )
 
 
 def test_the_map_has_every_sensor_and_every_subscriber() -> None:

@@ -15,11 +15,12 @@ from serai.lab import pairs_of
 from serai.log.run import SimulatedRun
 from serai.log.svg import GROUPS, Drawing, amount, ink, width_of
 from serai.report.figures import Picture
+from serai.report.wording import in_time, in_words
 
 _SIDE: Final = 360.0
 _SMALL: Final = 240.0
 _EDGE: Final = 9.0  # room for the discs of sensors at the edge
-_PATHS_S: Final = 900
+_PATHS_S: Final = 900.0
 _PJ_PER_MJ: Final = 1e9
 _MOST_LIVES: Final = 8
 Numbers = NDArray[Any]
@@ -45,7 +46,7 @@ class _Frame(NamedTuple):
 
 
 def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) -> Picture:
-    """Communities, sensors, and the ways of the subscribers in the first quarter of an hour.
+    """Communities, sensors, and the ways of the subscribers in the first part of the run.
 
     Sensors that are `ringed` carry a number, from 1 on.
     """
@@ -59,8 +60,9 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
         _cells(drawing, run, frame, colours)
     else:
         _circles(drawing, run, frame, colours)
+    shown_s = _shown_s(run)
     for number in range(len(world.low)):
-        points = _way(run, number)
+        points = _way(run, number, shown_s)
         strong = number == 0
         drawing.line(
             [(frame.x(x), frame.y(y)) for x, y in points],
@@ -88,7 +90,7 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
         f"Where it happens. {len(world.sensor_x)} sensors; each patch of touching"
         f" {'cells' if world.ranges is None else 'circles (half the radio range)'} is one community"
         f" ({largest or 'none'} sensors{f'; {alone} alone, as diamonds' if alone else ''}). Lines: the ways of the"
-        f" {len(world.low)} subscribers in the first 15 minutes, one of them in strong ink. Seed {run.seed}."
+        f" {in_words(len(world.low), 'subscriber')} in the first {in_time(shown_s)}, one of them in strong ink. Seed {run.seed}."
     )
     return Picture(name, drawing.svg(caption), caption)
 
@@ -141,12 +143,22 @@ def _circles(drawing: Drawing, run: FieldRun, frame: _Frame, colours: Sequence[s
         drawing.add("path", d=way, fill=ink(colour), fill_opacity=0.18)
 
 
-def _way(run: FieldRun, subscriber: int) -> list[tuple[float, float]]:
-    """The turning points of a subscriber in the first quarter of an hour."""
+def _shown_s(run: FieldRun) -> float:
+    """How much of the ways a map shows: a quarter of an hour, doubled until they are as long as the field's outline."""
+    shown_s, run_s, grid = _PATHS_S, run.scenario.duration_s, run.world.grid
+    while shown_s < run_s:
+        ways = [np.array(_way(run, number, shown_s)) for number in range(len(run.world.low))]
+        if sum(np.hypot(*np.diff(way, axis=0).T).sum() for way in ways) >= 2 * (grid.width_m + grid.height_m):
+            break
+        shown_s *= 2
+    return min(shown_s, run_s)
+
+
+def _way(run: FieldRun, subscriber: int, end: float) -> list[tuple[float, float]]:
+    """The turning points of a subscriber up to that second, and where it is then."""
     tracks = run.world.tracks
     rows = slice(tracks.start[subscriber], tracks.start[subscriber + 1])
     time_s, x, y = tracks.time_s[rows], tracks.x_m[rows], tracks.y_m[rows]
-    end = min(_PATHS_S, run.scenario.duration_s)
     kept = time_s < end
     points = list(zip(x[kept].tolist(), y[kept].tolist(), strict=True))
     return [*points, (float(np.interp(end, time_s, x)), float(np.interp(end, time_s, y)))]

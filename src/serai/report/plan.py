@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -285,7 +285,7 @@ def _no_protocol_beats(found: Found) -> Section:
         return Section("bound", title, absent="not known for these goals")
     said = tuple(
         f"{_asked(goal)}: at most {100 * bound:.1f} % with these sensors and ways, whatever the protocol;"
-        f" {100 * value.mean:.1f} % it is."
+        f" this deployment reaches {100 * value.mean:.1f} %."
         for goal, bound, value in known
     )
     remark = f"By contacts alone ({BOUND_SEEDS} runs), as if queues, rates and batteries had no limits."
@@ -303,6 +303,12 @@ def _days_of_files(scenario: Scenario) -> Iterator[str]:
         yield f"Not drawn, but given: {', '.join(given)}. About these the page speaks of the recorded days only."
 
 
+def _priced(name: str, price: Any) -> str:
+    if isinstance(price, Mapping):
+        return f"{name} " + ", ".join(f"{value}: {amount:,}" for value, amount in price.items())
+    return f"{name} {price:,} each"
+
+
 def _given_and_drawn(found: Found, shown: Deployment) -> Section:
     runs = in_words(found.result.runs, "run")
     remarks = (
@@ -310,7 +316,7 @@ def _given_and_drawn(found: Found, shown: Deployment) -> Section:
         " all deployments see the same seeds). It says nothing about what the model leaves out.",
         *_days_of_files(shown.scenario),
         "Readings born so late that their time ends after the run are not counted.",
-        "Prices: " + ", ".join(f"{name} {price}" for name, price in found.search.prices.items()) + ".",
+        f"Prices: {'; '.join(_priced(*priced) for priced in found.search.prices.items())}.",
     )
     return Section(
         "scenario", "What is given and what is drawn", remarks, blocks=(Block(str(shown), to_toml(shown.scenario)),)
