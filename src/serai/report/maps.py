@@ -90,7 +90,8 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
         f"Where it happens. {len(world.sensor_x)} sensors; each patch of touching"
         f" {'cells' if world.ranges is None else 'circles (half the radio range)'} is one community"
         f" ({largest or 'none'} sensors{f'; {alone} alone, as diamonds' if alone else ''}). Lines: the ways of the"
-        f" {in_words(len(world.low), 'subscriber')} in the first {in_time(shown_s)}, one of them in strong ink. Seed {run.seed}."
+        f" {in_words(len(world.low), 'subscriber')} in the first {in_time(shown_s)}, one of them in strong ink."
+        f" Seed {run.seed}."
     )
     return Picture(name, drawing.svg(caption), caption)
 
