@@ -388,6 +388,13 @@ def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path, 
         assert browser.execute_script(CONTRAST) == []
         assert browser.execute_script(OVERLAPS) == []
         assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    shape = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
+    newspaper = """
+        const of = (cell) => getComputedStyle(cell).columnCount;
+        return [...document.querySelectorAll("td")].filter((cell) => of(cell) !== "auto").length;
+    """
+    assert browser.execute_script(newspaper) == 0, "a cell is one column of words, however wide the window"
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shape = {"width": 703, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
