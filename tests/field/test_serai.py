@@ -9,7 +9,7 @@ from hypothesis import given
 
 import serai
 from serai.field import serai as protocol
-from serai.field.serai_parts import pools
+from serai.field.serai_parts import layout, pools
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from serai.world.grid import Grid
@@ -347,6 +347,38 @@ def test_a_run_that_outgrows_its_pools_is_the_same_run(monkeypatch: pytest.Monke
     assert len(usual.ledger.reception_s) > 100
     assert max(rooms).copies >= 4, "nothing ran short inside a slot"
     assert len(rooms) > 3 * len(set(rooms)), "the pools never grew between slots"
+
+
+# --- Legs ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_passed_after_the_run_is_not_passed_on_the_last_leg() -> None:
+    """A walk of 0.2 cells a second, from and back to where the sensor is; the run ends on the way there."""
+    there_and_back = walking((0, 0, 0), (40, 8, 0), (80, 0, 0))
+    world = build_world(Grid(12 * CELL_M, 8 * CELL_M, 12, 8), 20, [middle(0)], [there_and_back], [])
+    reach = layout.paths_of(world, 20).reach
+    assert [(row.sensor, row.first, row.last) for row in reach] == [(0, 0, 7)]  # x < 20 m until 7.5 s
+
+
+def test_who_comes_back_from_nowhere_begins_a_leg() -> None:
+    """It stands beside the sensor until 5 s, and again from 12 s on, which nobody could know of before."""
+    gone = [(0.0, *middle(1)), (5.0, *middle(1)), (5.0, math.nan, math.nan), (12.0, math.nan, math.nan)]
+    world = build_world(
+        Grid(12 * CELL_M, 8 * CELL_M, 12, 8), 20, [middle(0)], [[*gone, (12.0, *middle(1)), (30.0, *middle(1))]], []
+    )
+    legs, _, reach = layout.paths_of(world, 20)
+    assert [(row.first, row.last) for row in legs] == [(0, 11), (12, layout.NEVER)]
+    assert [(row.first, row.last) for row in reach] == [(0, 4), (12, layout.NEVER)]
+
+
+@pytest.mark.parametrize(("deposits", "left"), [(0, 0), (1, 1)])
+def test_where_nothing_is_deposited_it_is_not_even_done_at_once(deposits: int, left: int) -> None:
+    """A carrier stands between two pairs; who wants the event was there, and is gone."""
+    pairs = [middle(0), middle(1), middle(3), middle(4)]
+    walks = [standing(2), walking((0, 2, 0), (2, 2, 0), (2, 10, 0), (20, 10, 0))]
+    records = played(pairs, walks, [Happening(1, 5.5)], {"carriers": 1, "deposits": deposits}, [NOTHING, ANYTHING])
+    assert len(records.receptions) == 1
+    assert [row.kind for row in records.transfers].count(RETURN) == left
 
 
 # --- Any world ----------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_nobody_knows_where_the_next_leg_will_lead(case: Case, some: Dials, now:
     short = scenario.model_copy(update={"duration_s": now + 1})
     values = world.event_values.copy()
     values[world.event_time_s > now] = 2.25
-    walks = [led_astray(body.track, body.legs, now, world.grid) for body in Serai(*case).subscribers]
+    walks = [led_astray(body.track, body.legs, now, world.grid) for body in Serai(*case, some).subscribers]
     tracks = tracks_from([track for track, _ in walks])
     legs = [begin + leg for begin, (_, legs) in zip(tracks.start.tolist(), walks, strict=False) for leg in legs]
     other = world._replace(tracks=tracks, legs=np.array(legs, np.int32), event_values=values)
@@ -142,7 +142,7 @@ def test_what_a_community_remembers_matters_where_it_is_told() -> None:
         Grid(200.0, 50.0, 20, 5), 30, [middle(c) for c in TWO_COMMUNITIES], CARRIER, births, [NOTHING, ANYTHING]
     )
     scenario = build_scenario(world, 30, {"name": "dg"})
-    whole, scrambled = Serai(world, scenario, 0).run(), Scrambled(world, scenario, 0).run()
+    whole, scrambled = Serai(world, scenario, 0, Dials()).run(), Scrambled(world, scenario, 0, Dials()).run()
     assert [row for row in whole.transfers if row.sender < 2] == [row for row in scrambled.transfers if row.sender < 2]
     assert whole.event_pj[:2] == scrambled.event_pj[:2]
     assert whole.control_pj[:2] == scrambled.control_pj[:2]

@@ -8,7 +8,7 @@ from serai.world.grid import Grid
 from tests.field.naive.serai.legs import Leg, Place, Reach
 from tests.field.naive.serai.manual import Dials, Manual
 from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Parcel, Reply, Subs, Subscription
-from tests.field.naive.serai.routes import Branch
+from tests.field.naive.serai.routes import HOP, Branch
 from tests.field.naive.serai.sensor import DEPOSIT, HOME, RELAY, Assignment, Copy, Sensor
 from tests.field.naive.serai.subscriber import Subscriber, Task
 
@@ -94,7 +94,7 @@ def test_the_last_sixteen_route_costs_are_kept() -> None:
         told(sensor, 5, 1)
     for _ in range(3):
         told(sensor, 5, 5)
-    assert list(sensor.ring) == [0.0] * 13 + [2.0] * 3
+    assert list(sensor.ring) == [0] * 13 + [2 * HOP] * 3
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_the_last_sixteen_route_costs_are_kept() -> None:
 def test_exposed_copies_are_patient(wait_s: float, exposed: bool, waits: bool) -> None:
     """2 s a hop: the ring of 0 and 1 saves (3 + 2) / 2 of 3 hops: 5 s against T_wait, or against xi = 0.6 of it."""
     sensor = line_of_three()
-    sensor.ring.extend([0.0, 1.0])
-    assert sensor.waits(3.0, Copy(event(0), HOME, set(), exposed=exposed), wait_s) == waits
+    sensor.ring.extend([0, HOP])
+    assert sensor.waits(3 * HOP, Copy(event(0), HOME, set(), exposed=exposed), wait_s) == waits
 
 
 # --- Carriers (rules 5 to 7) --------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_a_pull_says_whom_the_carrier_serves() -> None:
     sending = sensor.send(copy, 5, 0)
     parcel = Parcel(event(0), 250, frozenset({5}), carry=frozenset({6, 7}), map_bits=20)
     assert sending.hops == [(1, 0, parcel)]
-    assert sending.left == [(0, parcel)]
+    assert sending.left == {0: parcel}
     assert parcel.bits == 250 + 20
     assert (copy.wanted, copy.settled, copy.exposed, copy.carriers) == ({6, 7}, {5}, True, 1)
 
@@ -172,7 +172,7 @@ def test_the_want_map_goes_along_the_last_branch() -> None:
     full = replace(full, carry=frozenset({7}))
     assert sending.hops == [(1, 0, bare), (1, 2, full)]
     assert (bare.bits, full.bits) == (250 + 8, 250 + 20 + 8)
-    assert sending.left == [(0, replace(bare, listed=0)), (2, replace(full, listed=0))]
+    assert sending.left == {0: replace(bare, listed=0), 2: replace(full, listed=0)}
     other = Copy(event(1), HOME, {5, 6, 7})
     assert not any(parcel.carry for _, _, parcel in sensor.sending(other, [Branch(6, [1, 2]), Branch(5, [1, 0])]).hops)
     assert (other.exposed, other.carriers) == (False, 0)
@@ -197,11 +197,12 @@ def test_a_copy_is_promised_to_one_walker() -> None:
     walk = Leg(0.0, middle(1), middle(18), 17.0, FOREVER)
     told(told(sensor, 5, 8), 6, 8).hear(Announce(7, False, walk, ()), 0)
     copy = Copy(event(0), HOME, {5, 6})
-    option = sensor.by_walker(copy, 5, sensor.routes(5, 0), 0)
-    assert option == (1.5, 7, 5)
+    option = sensor.by_walker(5, sensor.routes(5, 0), 0)
+    assert option == (1.5 * HOP, 7, 5)
     sensor.assign(copy, option, 5)
     assert copy.assigned == Assignment(7, 2, Errand(5, 5, 7))  # x < 40 until 2 s; 60 <= x < 90 until 8 s
-    assert sensor.by_walker(copy, 6, sensor.routes(6, 0), 0) is None
+    assert sensor.push(copy, 6, 0) == (True, None)
+    assert sensor.push(copy, 5, 0) == (True, option)
     copy.settle(6)
     assert copy.assigned is not None
     copy.settle(5)

@@ -10,6 +10,7 @@ from tests.field.naive.serai.legs import Leg, Place, Reach, in_reach, legs_of
 from tests.field.naive.serai.manual import Dials, Manual
 from tests.field.naive.serai.messages import Map, Prices, Subscription
 from tests.field.naive.serai.routes import (
+    HOP,
     Branch,
     ByWalker,
     Chart,
@@ -83,13 +84,13 @@ def test_first_and_last_second_in_reach(leg: Leg, seconds: tuple[float, float] |
 
 def test_hops_to_where_a_subscriber_stands() -> None:
     routes = routes_to(LINE, standing(1), 7, False, HOP_S)
-    assert [routes.cost[member] for member in range(4)] == [0, 1, 2, 3]
+    assert [routes.cost[member] for member in range(4)] == [0, HOP, 2 * HOP, 3 * HOP]
     assert routes.path(3) == [3, 2, 1, 0]
 
 
 def test_links_cost_half_of_both_prices() -> None:
     routes = routes_to(chart((2, 0), (3, 0), (4, 0), steps={1: 2}), standing(1), 7, False, HOP_S)
-    link = (1 + 1.35**2) / 2
+    link = HOP / 2 + round(HOP / 2 * 1.35**2)
     assert [routes.cost[member] for member in range(3)] == [0, link, link + link]
 
 
@@ -97,13 +98,13 @@ def test_it_may_be_cheaper_to_wait_for_the_walk() -> None:
     """At 2 m/s the subscriber is in reach of columns 2, 3, 4, 5 from 0, 3, 8, 13 s on: 0, .3, .8, 1.3 hops."""
     leg = walk((0, 1, 0), (90, 19, 0))
     routes = routes_to(LINE, leg, 0, True, HOP_S)
-    assert [routes.cost[member] for member in range(4)] == [0, 0.3, 0.8, 1.3]
+    assert [routes.cost[member] for member in range(4)] == [0, 0.3 * HOP, 0.8 * HOP, 1.3 * HOP]
     assert routes.path(3) == [3]
     slow = walk((0, 1, 0), (360, 19, 0))  # 0.5 m/s: 0, 10, 30, 50 s
     routes = routes_to(LINE, slow, 0, True, HOP_S)
-    assert [routes.cost[member] for member in range(4)] == [0, 1, 2, 3]
-    assert routes.path(1) == [1]  # a tie: it stays
-    assert routes.path(2) == [2, 1]
+    assert [routes.cost[member] for member in range(4)] == [0, HOP, 2 * HOP, 3 * HOP]
+    assert routes.path(1) == [1, 0]  # a tie: the lower root
+    assert routes.path(2) == [2, 1, 0]
 
 
 def test_who_was_passed_is_no_goal() -> None:
@@ -162,13 +163,13 @@ def journey(walker: Leg, now: int = 10, target: Leg | None = None) -> Journey:
 
 def test_a_walker_on_the_way() -> None:
     """10 m/s from column 1: taken at 10 s, and in reach of column 7 (x >= 60) at 15 s: 1 + .5 hops instead of 5."""
-    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)))) == ByWalker(1.5, 1, 5)
+    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)))) == ByWalker(1.5 * HOP, 1, 5)
 
 
 def test_a_walker_who_is_here_later() -> None:
     """It sets out at column 8 and comes to sensor 0 (x < 40) at 15 s, with x = 35: then it reaches column 4, too."""
     found = by_walker(journey(walk((10, 8, 0), (16, 2, 0), 100)))
-    assert found == ByWalker(1 + 3 + 0.5, 1, 2)
+    assert found == ByWalker((1 + 3 + 0.5) * HOP, 1, 2)
 
 
 def test_a_walker_who_has_gone() -> None:
@@ -178,14 +179,14 @@ def test_a_walker_who_has_gone() -> None:
 def test_a_walker_cannot_bring_what_its_target_leaves_before() -> None:
     """The target stands at column 8 until 15 s; the walker is there at 15 s. Column 6 is reached at 14 s."""
     target = walk((0, 8, 0), (0, 8, 0), 16)
-    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)), target=target)) == ByWalker(1 + 1 + 0.4, 1, 4)
+    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)), target=target)) == ByWalker((1 + 1 + 0.4) * HOP, 1, 4)
 
 
 def test_waiting_for_the_target_counts_once() -> None:
     """The target comes down to columns 6 and 7 at 36 s, 26 s from now; the walker is there before. A tie: the lower."""
     target = walk((10, 7, 4), (50, 7, 0))  # 1 m/s from y = 45; in reach below y = 20
     assert in_reach(target, middle(7), REACH) == (36, math.inf)
-    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)), target=target)) == ByWalker(1 + 0 + 2.6, 1, 4)
+    assert by_walker(journey(walk((10, 1, 0), (27, 18, 0)), target=target)) == ByWalker((1 + 0 + 2.6) * HOP, 1, 4)
 
 
 # --- Flood and multicast ------------------------------------------------------------------------------------
@@ -211,6 +212,6 @@ def test_branches_leave_where_they_are_nearest() -> None:
     cross = chart((2, 2), (3, 2), (4, 2), (5, 2), (4, 3), (4, 4))
     far = {p: Routes(cross, {goal: 0.0}) for p, goal in ((7, 3), (8, 5), (9, 5))}
     tree = branches(0, [(9, far[9]), (8, far[8]), (7, far[7])])
-    assert far[7].cost[0] == far[8].cost[0] == 3
+    assert far[7].cost[0] == far[8].cost[0] == 3 * HOP
     assert tree == [Branch(7, [0, 1, 2, 3]), Branch(8, [1, 4, 5]), Branch(9, [5])]
     assert links_of(tree) == [(0, 1, [7, 8, 9]), (1, 2, [7]), (2, 3, [7]), (1, 4, [8, 9]), (4, 5, [8, 9])]

@@ -126,8 +126,8 @@ def test_relayed_copies_end_when_nobody_waits_for_them() -> None:
 def test_a_line_of_three() -> None:
     """A subscriber stands beside sensor 0. What sensor 2 measures crosses two hops at once, and the last one later."""
     records = play([2, 3, 4], [jumping((0, 1))], [Happening(2, 0.5)], 10)
-    assert rows(records) == [(1, 0, 2, 1, SOURCE), (1, 0, 1, 0, RELAY), (2, 0, 0, 3, RELAY)]
-    assert records.kept == [(False, False), (True, False), (False, False)]
+    assert rows(records) == [(1, 0, 2, 1, SOURCE), (1, 0, 1, 0, RELAY), (2, 0, 0, 3, SOURCE)]
+    assert records.kept == [(True, False), (True, True), (False, False)]
     assert records.event_pj == [250 * (HEAR + FAR), 250 * (HEAR + FAR), 250 * FAR]
     assert records.sent == [1, 1, 1]
     assert records.received == [1, 1, 0]
@@ -151,14 +151,14 @@ def test_prices_are_told_every_ten_minutes() -> None:
 def test_a_community_that_knows_nobody_keeps_its_events_until_somebody_comes() -> None:
     """Rule 6: pushed at the announcement, and handed over in the same second."""
     records = play([2, 3, 4], [jumping((0, 9), (20, 1))], [Happening(2, 0.5)], 30)
-    assert rows(records) == [(20, 0, 2, 1, SOURCE), (20, 0, 1, 0, RELAY), (20, 0, 0, 3, RELAY)]
+    assert rows(records) == [(20, 0, 2, 1, SOURCE), (20, 0, 1, 0, RELAY), (20, 0, 0, 3, SOURCE)]
 
 
 def test_subscriptions_are_told_once_each_way() -> None:
     """Subscriber 0 is there first; subscriber 1 brings its own, and hears the other. In 0's next leg it hears 1's."""
     records = play([5], [jumping((0, 4), (10, 6)), jumping((0, 5))], [], 20)
     assert records.control_bits["announce"] == (64 + 40) + (64 + 40) + 64
-    assert records.control_bits["subs"] == 40 + 40
+    assert records.control_bits["subscriptions"] == 40 + 40
     assert records.control_pj[0] == (
         3 * 32 * HEAR + 32 * (2 * FAR + NEAR)  # HELLOs and replies
         + (3 * 64 + 2 * 40) * HEAR
@@ -177,7 +177,7 @@ def test_a_sensor_waits_where_it_is_often_served_better(lam: float, leaves: bool
     rule 10 it would be 103 s.
     """
     records = play([2, 3, 4], [jumping((0, 5), (10, 1))], [Happening(2, 10.0)], 20, lam=lam)
-    pushed = [(10, 0, 2, 1, SOURCE), (10, 0, 1, 0, RELAY), (10, 0, 0, 3, RELAY)]
+    pushed = [(10, 0, 2, 1, SOURCE), (10, 0, 1, 0, RELAY), (10, 0, 0, 3, SOURCE)]
     assert rows(records) == (pushed if leaves else [])
 
 
@@ -198,19 +198,17 @@ def test_two_communities_and_a_carrier() -> None:
     records = carried()
     assert rows(records) == [
         (11, 0, 0, 1, SOURCE),
-        (12, 0, 1, 4, RELAY),
+        (12, 0, 1, 4, SOURCE),
         (20, 0, 4, 2, RETURN),
-        (20, 0, 2, 3, RELAY),
-        (21, 0, 3, 5, RELAY),
+        (20, 0, 2, 3, SOURCE),
+        (21, 0, 3, 5, SOURCE),
     ]
     assert records.receptions == [Reception(0, 0, 12, False), Reception(0, 1, 21, True)]
     want_map = 2
-    assert records.event_pj == [
-        (250 + want_map) * FAR,
-        (250 + want_map) * (HEAR + FAR),
-        (250 + want_map) * HEAR + 250 * FAR,
-        250 * (HEAR + FAR),
-    ]
+    assert records.event_pj == [250 * FAR, 250 * (HEAR + FAR), 250 * (HEAR + FAR), 250 * (HEAR + FAR)]
+    assert records.control_bits["want_map"] == 3 * want_map
+    with_map, without = records.control_pj, carried(carriers=0).control_pj
+    assert with_map[:2] == [without[0] + want_map * FAR, without[1] + want_map * (HEAR + FAR)]
     assert (records.control_messages["offer"], records.control_bits["offer"]) == (1, 16 + 32)
 
 
@@ -246,7 +244,7 @@ def test_one_offer_for_each_exposed_copy_and_a_refusal_settles_it() -> None:
     records = play(TWO_COMMUNITIES, walks, [Happening(0, 10.5)], 60, [NOTHING, ANYTHING])
     assert rows(records) == [
         (11, 0, 0, 1, SOURCE),
-        (12, 0, 1, 4, RELAY),
+        (12, 0, 1, 4, SOURCE),
         (15, 0, 0, 5, SOURCE),
         (20, 0, 4, 2, RETURN),
     ]
@@ -314,9 +312,15 @@ def test_a_walker_is_cheaper_than_five_hops() -> None:
     In a second of an odd number the walker comes first, so its target still gets the event in the same one.
     """
     records = walked()
-    assert rows(records) == [(11, 0, 0, 7, SOURCE), (15, 0, 7, 5, RETURN), (15, 0, 5, 6, RELAY)]
-    assert records.event_pj[0] == (250 + 24) * NEAR
-    assert records.event_pj[5] == (250 + 8) * HEAR + 250 * FAR
+    assert rows(records) == [(11, 0, 0, 7, SOURCE), (15, 0, 7, 5, RETURN), (15, 0, 5, 6, SOURCE)]
+    assert (records.event_pj[0], records.event_pj[5]) == (250 * NEAR, 250 * (HEAR + FAR))
+    assert records.control_bits["address"] == 24 + 8
+    sent_on = walked(mu_w=3.5)
+    assert records.control_pj == [
+        sent_on.control_pj[0] + 24 * NEAR,
+        *sent_on.control_pj[1:5],
+        sent_on.control_pj[5] + 8 * HEAR,
+    ]
     assert records.control_messages["offer"] == 0
 
 
@@ -324,14 +328,14 @@ def test_a_walker_has_to_be_better_by_the_margin() -> None:
     """3.5 hops better."""
     assert rows(walked(mu_w=3.4))[0] == (11, 0, 0, 7, SOURCE)
     five_hops = [(10, 0, sender, sender + 1, SOURCE if sender == 0 else RELAY) for sender in range(5)]
-    assert rows(walked(mu_w=3.5)) == [*five_hops, (11, 0, 5, 6, RELAY)]
+    assert rows(walked(mu_w=3.5)) == [*five_hops, (11, 0, 5, 6, SOURCE)]
 
 
 def test_a_promise_that_is_not_kept_lapses() -> None:
     """With 250 bits a second nothing can be taken along with 24 more. At 15 s the copy counts as new."""
     records = walked(sections={"radio": {"rate": 1}})
     five_hops = [(15, 0, sender, sender + 1, SOURCE if sender == 0 else RELAY) for sender in range(5)]
-    assert rows(records) == [*five_hops, (16, 0, 5, 6, RELAY)]
+    assert rows(records) == [*five_hops, (16, 0, 5, 6, SOURCE)]
 
 
 def test_what_a_walker_drops_goes_on_by_itself() -> None:
@@ -341,8 +345,8 @@ def test_what_a_walker_drops_goes_on_by_itself() -> None:
     assert rows(records) == [
         (11, 0, 0, 7, SOURCE),
         (14, 0, 7, 4, RETURN),
-        (14, 0, 4, 5, RELAY),
-        (15, 0, 5, 6, RELAY),
+        (14, 0, 4, 5, SOURCE),
+        (15, 0, 5, 6, SOURCE),
     ]
 
 
@@ -358,25 +362,20 @@ def test_a_multicast_shares_what_it_can() -> None:
         (1, 0, 0, 1, SOURCE),
         (1, 0, 1, 2, RELAY),
         (1, 0, 1, 3, RELAY),
-        (2, 0, 2, 4, RELAY),
-        (2, 0, 3, 5, RELAY),
+        (2, 0, 2, 4, SOURCE),
+        (2, 0, 3, 5, SOURCE),
     ]
-    shared, own = 250 + 2 * 8, 250 + 8
     slanting = 50_000 + 10 * 200  # 10 m x 10 m
-    assert records.event_pj == [
-        shared * FAR,
-        shared * HEAR + 2 * own * slanting,
-        own * HEAR + 250 * slanting,
-        own * HEAR + 250 * slanting,
-    ]
+    assert records.event_pj == [250 * FAR, 250 * (HEAR + 2 * slanting), *[250 * (HEAR + slanting)] * 2]
+    assert records.control_bits["address"] == 2 * 8 + 8 + 8
 
 
 def test_equal_ends_share_one_copy() -> None:
     """Two subscribers beside sensor 0: one message for both, one copy there; who waits for it is who is left."""
     records = play([2, 3, 4], [jumping((0, 1)), jumping((0, 1))], [Happening(2, 0.5)], 10)
     assert rows(records)[:2] == [(1, 0, 2, 1, SOURCE), (1, 0, 1, 0, RELAY)]
-    assert sorted(rows(records)[2:]) == [(2, 0, 0, 3, RELAY), (2, 0, 0, 4, RELAY)]
-    assert records.event_pj[2] == (250 + 2 * 8) * FAR
+    assert sorted(rows(records)[2:]) == [(2, 0, 0, 3, SOURCE), (2, 0, 0, 4, SOURCE)]
+    assert (records.event_pj[2], records.control_bits["address"]) == (250 * FAR, 2 * 2 * 8)
     assert records.drops == [Drop(5, 0, 0, SPENT)]
 
 
@@ -391,7 +390,8 @@ def test_every_bit_is_paid_by_who_sends_and_by_who_hears() -> None:
     sensors, people, events = 5, 3, 40
     births = [Happening(number % sensors, 10.0 * number) for number in range(events)]
     records = play([4] * sensors, [jumping((0, 4))] * people, births, 700)
-    who_pays = {"hello": sensors, "reply": 1, "map": sensors, "price": sensors, "subs": 1, "offer": 1}
+    who_pays = {"hello": sensors, "reply": 1, "map": sensors, "price": sensors, "subscriptions": 1, "offer": 1}
+    who_pays["want_map"] = 1
     bits = dict(records.control_bits)
     assert bits.pop("announce") == people * 104 * 2  # to the contact, which pays, and by it to all
     assert sum(records.control_pj) == HEAR * (
@@ -399,7 +399,8 @@ def test_every_bit_is_paid_by_who_sends_and_by_who_hears() -> None:
     )
     assert records.control_messages["offer"] == (events - 1) * (people - 1)
     assert len(records.transfers) == len(records.receptions) == sum(records.sent) == events * people
-    assert sum(records.event_pj) == NEAR * (250 * events * people + people * (events - 1))
+    assert records.control_bits["want_map"] == people * (events - 1)
+    assert sum(records.event_pj) == NEAR * 250 * events * people
 
 
 def test_a_broadcast_goes_as_far_as_the_farthest_neighbour() -> None:
@@ -416,9 +417,10 @@ def test_who_is_left_makes_a_new_map() -> None:
     first_map = 64 * (FAR + 2 * HEAR)
     births = [Happening(0, 9.5), Happening(1, 9.5), Happening(2, 9.5)]
     batteries = [10**13, first_map, 10**13, 10**13]
-    records = play([2, 3, 4, 5], [jumping((0, 9), (20, 6))], births, 30, batteries_pj=batteries)
+    paid = {"radio": {"control_costs": True}}
+    records = play([2, 3, 4, 5], [jumping((0, 9), (20, 6))], births, 30, sections=paid, batteries_pj=batteries)
     assert records.died == [-1, 0, -1, -1]
     assert records.control_pj[1] == first_map
     assert (records.control_messages["map"], records.control_bits["map"]) == (4 + 2, 4 * 64 + 2 * 32)
     assert records.control_messages["announce"] == 1 + 1  # to sensor 3, and by it to sensor 2
-    assert rows(records) == [(20, 2, 2, 3, SOURCE), (20, 2, 3, 4, RELAY)]
+    assert rows(records) == [(20, 2, 2, 3, SOURCE), (20, 2, 3, 4, SOURCE)]

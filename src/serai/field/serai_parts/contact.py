@@ -264,7 +264,7 @@ def deposit(net: Serai, subscriber: int) -> None:
     before, i = NONE, who.bag
     while i != NONE:
         item, following = net.carried[i], net.carried[i].next
-        gone = is_cleared(net, item.event)
+        gone = is_cleared(net, item.event) or net.rules.deposits == 0
         if not gone:
             near = place_to_deposit(net, subscriber, i)
             if near != NONE and int(net.field.limits.bits) + map_size(net) > left_bits(net, subscriber):

@@ -351,10 +351,14 @@ def free_map(net: Serai, m: int) -> None:
 
 @step
 def enter_calendar(net: Serai, c: int, slot: int) -> None:
-    """The copy is cleared at the first look at or after the slot that is still to come, if the run lasts so long."""
-    copy = net.copies[c]
+    """The copy is cleared at the first look at or after the slot that is still to come, if the run lasts so long.
+
+    Home copies enter at their birth, when this second's look is still to come.
+    """
+    copy, now = net.copies[c], net.field.clock[0].slot
     interval = net.rules.clear_interval
-    look = max((slot + interval - 1) // interval, net.field.clock[0].slot // interval + 1)
+    earliest = now if copy.kind == HOME else now + 1
+    look = (max(slot, earliest) + interval - 1) // interval
     copy.clears, copy.earlier, copy.later = look, NONE, NONE
     if look < len(net.calendar):
         first = net.calendar[look]

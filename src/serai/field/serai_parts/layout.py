@@ -87,12 +87,13 @@ def legs_of(
     """
     points, subscribers = len(tracks.time_s), len(tracks.start) - 1
     owner = np.repeat(np.arange(subscribers), np.diff(tracks.start))
-    is_first, leads_away = np.zeros(points, bool), np.zeros(points, bool)
+    is_first, leads_away, comes_back = np.zeros(points, bool), np.zeros(points, bool), np.zeros(points, bool)
     is_first[tracks.start[:-1]] = True
+    comes_back[1:] = np.isnan(tracks.x_m[:-1]) & ~np.isnan(tracks.x_m[1:])  # nobody could know of it before
     leads_away[:-1] = np.abs(np.diff(tracks.x_m)) + np.abs(np.diff(tracks.y_m)) > 0  # not from or to nowhere
     leads_away &= legs == np.arange(points)
     leads_away[tracks.start[1:] - 1] = False  # where the track ends
-    begins = np.flatnonzero(is_first | leads_away)
+    begins = np.flatnonzero(is_first | leads_away | comes_back)
     owner, first = owner[begins], np.ceil(tracks.time_s[begins]).astype(np.int64)
     first = np.where(is_first[begins], 0, np.maximum(first, 0))
     is_last = np.append(owner[1:] != owner[:-1], [True] * min(len(owner), 1))
@@ -126,6 +127,8 @@ def cut_by_legs(
         for leg in range(low, start[subscriber + 1]):
             if first[leg] > end:
                 break
+            if last[leg] < begin:  # it begins after the last leg that begins in the run
+                continue
             if count == len(rows):
                 more = np.empty((2 * count, 4), np.int64)
                 for row in range(count):

@@ -5,8 +5,7 @@ from serai.scenario.section import Scenario
 from tests.field.naive.field import Network
 from tests.field.naive.parts import (
     DEAD,
-    FULL,
-    RELAY,
+    RETURN,
     SOURCE,
     Reception,
     Transfer,
@@ -18,8 +17,9 @@ from tests.field.naive.parts import (
 from tests.field.naive.parts import Sensor as Body
 from tests.field.naive.parts import Subscriber as Feet
 from tests.field.naive.serai.legs import Place
-from tests.field.naive.serai.messages import Event, Parcel
-from tests.field.naive.serai.sensor import HOME, Copy, Sensor
+from tests.field.naive.serai.messages import Parcel
+from tests.field.naive.serai.sensor import RELAY as RELAYED
+from tests.field.naive.serai.sensor import Copy, Sensor
 
 
 class Books(Network):
@@ -27,7 +27,6 @@ class Books(Network):
 
     def __init__(self, world: World, scenario: Scenario, key: int) -> None:
         super().__init__(world, scenario, key)
-        self.radio = scenario.radio.model_copy(update={"control_costs": True})
         self.budget_bits = [0] * len(self.subscribers)
 
     def stand(self, p: int, place: Place) -> None:
@@ -68,41 +67,48 @@ class Books(Network):
 
     # Events.
 
-    def pass_on(self, sender: Body, receiver: Body, parcel: Parcel, start: Body, copy: Copy) -> int | None:
-        """One hop between sensors: the row of it in the records, if the event has come there."""
-        if not self.pays(sender, transmit_pj(self.radio, parcel.bits, distance(sender, receiver))):
-            if sender is not start:
-                self.note_drop(parcel.event.number, sender, DEAD, addressee_of(parcel))
-            return None
+    def pass_on(self, sender: Body, receiver: Body, parcel: Parcel, kind: str, stays: bool) -> bool:
+        """One hop between sensors that the sender has paid for: whether the event has come there; it may stay."""
         sender.sent += 1
-        is_first = copy.kind == HOME and sender is start
-        return self.arrive(sender, receiver, parcel, SOURCE if is_first else RELAY)
+        self.count_along(parcel)
+        if parcel.along_bits:
+            self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, receiver)))
+        return self.arrive(sender, receiver, parcel, kind, stays)
 
-    def send_to_sensor(self, p: int, receiver: Body, parcel: Parcel, kind: str) -> int | None:
-        """From a subscriber to a sensor."""
+    def send_to_sensor(self, p: int, receiver: Body, parcel: Parcel) -> bool:
+        """From a subscriber to a sensor, where it stays."""
         self.spend_budget(p, parcel.bits)
-        return self.arrive(self.subscribers[p], receiver, parcel, kind)
+        self.count_along(parcel)
+        return self.arrive(self.subscribers[p], receiver, parcel, RETURN, stays=True)
 
-    def arrive(self, sender: Body | Feet, receiver: Body, parcel: Parcel, kind: str) -> int | None:
-        """A sensor takes an event in, if it can pay for that: the row in the records."""
-        accepted = self.pays(receiver, receive_pj(self.radio, parcel.bits))
-        receiver.received += accepted
-        self.note_event(parcel, sender, receiver, addressee_of(parcel), kind, accepted)
-        if not accepted:
-            self.note_drop(parcel.event.number, receiver, DEAD, addressee_of(parcel))
-            return None
-        return len(self.records.transfers) - 1
+    def arrive(self, sender: Body | Feet, receiver: Body, parcel: Parcel, kind: str, stays: bool) -> bool:
+        """A sensor takes an event in, if it can pay for that and has room if it is to stay."""
+        reason = self.receive(receiver, queued=stays)
+        self.note_event(parcel, sender, receiver, addressee_of(parcel), kind, reason is None)
+        if reason:
+            self.note_drop(parcel.event.number, receiver, reason, addressee_of(parcel))
+        elif parcel.along_bits:
+            self.hear_control(receiver, parcel.along_bits)
+        return reason is None
 
-    def send_to_subscriber(self, sender: Body, p: int, parcel: Parcel, copy: Copy) -> bool:
+    def send_to_subscriber(self, sender: Body, p: int, parcel: Parcel) -> bool:
         """From a sensor to a subscriber: whether the sensor could pay for it."""
         feet = self.subscribers[p]
-        if not self.pays(sender, transmit_pj(self.radio, parcel.bits, distance(sender, feet))):
+        if not self.can_send(sender, feet):
             return False
         sender.sent += 1
         self.spend_budget(p, parcel.bits)
-        addressee = parcel.errand.target if parcel.errand else p
-        self.note_event(parcel, sender, feet, addressee, SOURCE if copy.kind == HOME else RELAY, True)
+        self.count_along(parcel)
+        if parcel.along_bits:
+            self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, feet)))
+        self.note_event(parcel, sender, feet, parcel.errand.target if parcel.errand else p, SOURCE, True)
         return True
+
+    def count_along(self, parcel: Parcel) -> None:
+        """What goes along with an event is control, but no message of its own."""
+        for kind, bits in (("want_map", parcel.want_map_bits), ("address", parcel.address_bits)):
+            if bits:
+                self.records.control_bits[kind] += bits
 
     # The records.
 
@@ -114,7 +120,7 @@ class Books(Network):
         whom = -1 if addressee is None else self.node_of(addressee)
         nodes = (self.node(sender), self.node(receiver), whom)
         self.records.transfers.append(Transfer(self.now, event, *nodes, kind, ok))
-        self.records.kept.append((False, False))
+        self.records.kept.append((ok and isinstance(receiver, Body), False))
 
     def note_reception(self, p: int, parcel: Parcel, is_first: bool) -> None:
         if is_first:
@@ -122,17 +128,9 @@ class Books(Network):
             wanted = self.matches(event, self.subscribers[p])
             self.records.receptions.append(Reception(event, p, self.now, wanted))
 
-    def note_stored(self, body: Body, event: Event, kept: bool, displaced: Copy | None, row: int | None) -> None:
-        """A copy has found room in a queue, perhaps another's, or none; row: the transfer that brought it."""
-        if displaced:
-            self.note_gone(body, displaced, FULL)
-        if not kept:
-            self.note_drop(event.number, body, FULL, None)
-        elif row is not None:
-            self.records.kept[row] = (True, False)
-
     def note_gone(self, body: Body, copy: Copy, reason: str) -> None:
-        self.note_drop(copy.event.number, body, reason, None, held=True)
+        whom = min(copy.wanted, default=None) if copy.kind == RELAYED else None
+        self.note_drop(copy.event.number, body, reason, whom, held=True)
 
     def lose_queue(self, body: Body, mind: Sensor) -> None:
         """All copies of a sensor are gone with it."""

@@ -65,28 +65,30 @@ class Leg:
 
 
 def legs_of(track: list[Point], legs: list[int] | None = None) -> Iterator[Leg]:
-    """The legs of a track; a pause at its beginning is a leg that leads nowhere.
+    """The legs of a track; a pause at its beginning, or after a time nowhere, is a leg that leads nowhere.
 
     `legs` says of each segment which one its leg begins with; if left out, each is one.
     """
     first = legs or list(range(len(track)))
-    moves = [i for i in range(len(track) - 1) if moves_on(track[i], track[i + 1]) and first[i] == i]
-    begins = [*(track[move].time_s for move in moves), math.inf]
-    if begins[0] != track[0].time_s:
-        ends = moves[0] if moves else len(track) - 1
-        yield standing_at(track, ends, begins[0])
-    for move, following, ends_s in zip(moves, [*moves, len(track) - 1][1:], begins[1:], strict=True):
-        end = move + 1
-        while end < len(track) - 1 and first[end] == move:
+    starts = [i for i in range(len(track)) if i == 0 or sets_out(track, first, i) or comes_back(track, i)]
+    for start, following in pairwise([*starts, len(track)]):
+        end, ends_s = start, math.inf if following == len(track) else track[following].time_s
+        if sets_out(track, first, start):
             end += 1
-        here, there, gone_s = track[move], track[end], gone_at(track[end : following + 1])
-        yield Leg(here.time_s, here[1:], there[1:], there.time_s, ends_s, tuple(track[move + 1 : end]), gone_s)
+            while end < len(track) - 1 and first[end] == start:
+                end += 1
+        here, there, gone_s = track[start], track[end], gone_at(track[end : following + 1])
+        yield Leg(here.time_s, here[1:], there[1:], there.time_s, ends_s, tuple(track[start + 1 : end]), gone_s)
 
 
-def standing_at(track: list[Point], last: int, ends_s: float) -> Leg:
-    """What comes before the first leg."""
-    here = track[0]
-    return Leg(here.time_s, here[1:], here[1:], here.time_s, ends_s, (), gone_at(track[: last + 1]))
+def sets_out(track: list[Point], first: list[int], i: int) -> bool:
+    """Whether a walk begins at a point of a track."""
+    return i + 1 < len(track) and moves_on(track[i], track[i + 1]) and first[i] == i
+
+
+def comes_back(track: list[Point], i: int) -> bool:
+    """Whether the subscriber was nowhere before."""
+    return math.isnan(track[i - 1].x) and not math.isnan(track[i].x)
 
 
 def gone_at(points: list[Point]) -> float:

@@ -127,6 +127,18 @@ class Parcel:
     address: bool = False  # whether a walker, as it drops the event, names whom it is for
 
     @property
+    def want_map_bits(self) -> int:
+        return self.map_bits if self.carry else 0
+
+    @property
+    def address_bits(self) -> int:
+        return 8 * self.listed + (24 if self.errand else 0) + (8 if self.address else 0)
+
+    @property
+    def along_bits(self) -> int:
+        """What goes along with the event."""
+        return self.want_map_bits + self.address_bits
+
+    @property
     def bits(self) -> int:
-        wants = self.map_bits if self.carry else 0
-        return self.size_bits + wants + 8 * self.listed + (24 if self.errand else 0) + (8 if self.address else 0)
+        return self.size_bits + self.along_bits

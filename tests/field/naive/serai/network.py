@@ -9,16 +9,24 @@ from itertools import pairwise
 
 from serai.field.world import World
 from serai.scenario.section import Scenario
-from tests.field.naive.parts import EXPIRED, RETURN, SPENT, Community, Records, find_communities
+from tests.field.naive.parts import (
+    DEAD,
+    EXPIRED,
+    FULL,
+    RELAY,
+    SOURCE,
+    SPENT,
+    Community,
+    Records,
+    find_communities,
+)
 from tests.field.naive.parts import Sensor as Body
-from tests.field.naive.serai.books import Books
+from tests.field.naive.serai.books import Books, addressee_of
 from tests.field.naive.serai.legs import Leg, Reach, legs_of
-from tests.field.naive.serai.manual import Dials, Manual
+from tests.field.naive.serai.manual import Dials, Manual, dials_of
 from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Subscription
 from tests.field.naive.serai.sensor import Copy, Sending, Sensor
 from tests.field.naive.serai.subscriber import Subscriber
-
-TIDY_S = 5
 
 
 class Serai(Books):
@@ -28,9 +36,9 @@ class Serai(Books):
         super().__init__(world, scenario, key)
         self.reach = Reach(world.grid, world.ranges.subscribers_m if world.ranges is not None else None)
         people, events = len(self.subscribers), scenario.events
+        self.dials = dials or dials_of(scenario.protocol)
         lifetime_s = float(events.lifetime_s)
-        manual = Manual(dials or Dials(), self.reach, people, events.size_bits, lifetime_s)
-        self.price_s = manual.dials.price_s
+        manual = Manual(self.dials, self.reach, people, events.size_bits, lifetime_s)
         self.minds = [
             Sensor(body.number, (body.x, body.y), body.battery_pj / 1e12, body.capacity, manual)
             for body in self.sensors
@@ -41,6 +49,7 @@ class Serai(Books):
         ]
         self.walks = [list(legs_of(feet.track, feet.legs)) for feet in self.subscribers]
         self.places: list[frozenset[int]] = [frozenset()] * people
+        self.told: set[tuple[int, int]] = set()  # sensor and subscriber of this second's offers
         self.births: dict[int, list[Event]] = {}
         for number, (born_s, source) in enumerate(zip(world.event_time_s, world.event_sensor, strict=True)):
             values = tuple(float(value) for value in world.event_values[number])
@@ -62,22 +71,34 @@ class Serai(Books):
         for event in self.births.get(self.now, []):
             body = self.sensors[event.source]
             if body.died < 0:
-                kept, displaced = self.minds[body.number].bear(event)
-                self.note_stored(body, event, kept, displaced, None)
+                if self.is_full(body):
+                    self.note_drop(event.number, body, FULL, None)
+                else:
+                    self.keep(body, self.minds[body.number].bear(event))
+
+    def is_full(self, sensor: Body) -> bool:
+        """Whether a sensor refuses a copy: it has no room and can make none."""
+        return not self.minds[sensor.number].has_room()
+
+    def keep(self, body: Body, stored: tuple[bool, Copy | None]) -> None:
+        """A copy has come to lie in a queue, where it may have taken another one's place."""
+        _, displaced = stored
+        if displaced:
+            self.note_gone(body, displaced, FULL)
+        self.minds[body.number].queue[-1].serial = self.next_serial()
 
     def act(self) -> None:
         """Rules 2 to 10."""
-        if self.now % TIDY_S == 0:
+        self.told = set()
+        if self.now % self.dials.clear_s == 0:
             self.tidy()
-        if self.now % self.price_s == 1:
+        if self.now % self.dials.price_s == 1 % self.dials.price_s:
             for community in self.communities:
                 self.tell_prices(community)
         people = len(self.walkers)
         for turn in range(people):
             self.serve((self.now + turn) % people)
-        for body in self.sensors:
-            if body.died < 0:
-                self.send_new_copies(body)
+        self.send_new_copies()
 
     def tidy(self) -> None:
         """Rule 2."""
@@ -162,7 +183,7 @@ class Serai(Books):
         self.hear_control(contact, said.bits)
         told = mind.tell_subscriptions(lists[1])
         if told.news:
-            self.tell_subscriber(contact, p, "subs", told.bits)
+            self.tell_subscriber(contact, p, "subscriptions", told.bits)
             walker.learn(told)
         hearers = {contact.number}
         for number in mind.speakers():
@@ -178,91 +199,104 @@ class Serai(Books):
             mind = self.minds[number]
             if self.sensors[number].exhausted or not mind.route_leaves(p, self.now):
                 continue
-            for copy in list(mind.queue):
+            for copy in mind.youngest_first():
                 leaves, option = mind.push(copy, p, self.now)
                 if not leaves:
                     continue
-                if copy.exposed:
-                    line = mind.way_to(contact.number)
-                    if self.offer_bits(copy, line[-1], p, with_header) > self.budget_bits[p]:
-                        continue
-                    if not self.accepts(copy, line, p, with_header):
+                if copy.exposed and self.dials.offers:
+                    self.pass_offer_on(copy, mind.way_to(contact.number), with_header)
+                    if not self.accepts(copy, contact.number, p):
                         copy.settle(p)
                         continue
                 if option:
                     mind.assign(copy, option, p)
-                else:
-                    self.carry_out(self.sensors[number], copy, mind.send(copy, p, self.now))
+                elif not self.carry_out(self.sensors[number], mind.send(copy, p, self.now)):
+                    break
 
     # Offers.
 
-    def offer_bits(self, copy: Copy, last: int, p: int, with_header: set[tuple[int, int]]) -> int:
-        """What the subscriber hears of an offer."""
-        return Offer(copy.event.number, (last, self.node_of(p)) not in with_header).bits
-
-    def accepts(self, copy: Copy, line: list[int], p: int, with_header: set[tuple[int, int]]) -> bool:
-        """The offer goes along the line and to the subscriber: its answer."""
-        for link in pairwise([*line, self.node_of(p)]):
+    def pass_offer_on(self, copy: Copy, line: list[int], with_header: set[tuple[int, int]]) -> None:
+        """The offer goes along the line; over each link the first one of a session has a header."""
+        for link in pairwise(line):
             offer = Offer(copy.event.number, link not in with_header)
             with_header.add(link)
-            if link[1] < len(self.sensors):
-                self.tell_sensor(self.sensors[link[0]], self.sensors[link[1]], "offer", offer.bits)
-            else:
-                self.tell_subscriber(self.sensors[link[0]], p, "offer", offer.bits)
+            self.tell_sensor(self.sensors[link[0]], self.sensors[link[1]], "offer", offer.bits)
+
+    def offer_to(self, copy: Copy, number: int, p: int) -> Offer:
+        """What a sensor asks a subscriber; its first offer to it in a second has a header."""
+        return Offer(copy.event.number, (number, p) not in self.told)
+
+    def accepts(self, copy: Copy, number: int, p: int) -> bool:
+        """A sensor makes an offer to a subscriber: its answer."""
+        self.tell_subscriber(self.sensors[number], p, "offer", self.offer_to(copy, number, p).bits)
+        self.told.add((number, p))
         return not self.walkers[p].has(copy.event.number)
 
     # Events between sensors.
 
-    def carry_out(self, start: Body, copy: Copy, sending: Sending) -> None:
-        """What a sensor sends goes from hop to hop, and a copy stays at each end."""
-        row_of = {start.number: -1}
-        for sender, receiver, parcel in sending.hops:
-            if sender in row_of:
-                row = self.pass_on(self.sensors[sender], self.sensors[receiver], parcel, start, copy)
-                if row is not None:
-                    row_of[receiver] = row
-        for root, parcel in sending.left:
-            if root in row_of:
-                kept, displaced = self.minds[root].take(parcel)
-                self.note_stored(self.sensors[root], parcel.event, kept, displaced, row_of[root])
+    def carry_out(self, start: Body, sending: Sending) -> bool:
+        """What a sensor sends goes from hop to hop, and a copy stays at each end: whether it could pay at all."""
+        has_it = {start.number}
+        for i, (sender, receiver, parcel) in enumerate(sending.hops):
+            here, there = self.sensors[sender], self.sensors[receiver]
+            if sender not in has_it:
+                continue
+            is_last = sender not in sending.left and all(later[0] != sender for later in sending.hops[i + 1 :])
+            if not self.can_send(here, there):
+                if here is start and len(sending.left) == 1:
+                    return False
+                if here is not start and is_last:
+                    self.note_drop(parcel.event.number, here, DEAD, addressee_of(parcel), held=True)
+                continue
+            kind = SOURCE if here is start else RELAY
+            if self.pass_on(here, there, parcel, kind, receiver in sending.left):
+                has_it.add(receiver)
+            stored, _ = self.records.kept[-1]
+            self.records.kept[-1] = stored, kind == RELAY and is_last
+            if receiver in has_it and receiver in sending.left:
+                self.keep(there, self.minds[receiver].take(sending.left[receiver]))
+        return True
 
-    def send_new_copies(self, body: Body) -> None:
-        """Rule 10."""
-        mind = self.minds[body.number]
-        for copy in mind.new_copies():
+    def send_new_copies(self) -> None:
+        """Rule 10, in the order in which copies came into being."""
+        new = [(copy.serial, body, copy) for body in self.sensors for copy in self.minds[body.number].new_copies()]
+        for _, body, copy in sorted(new, key=lambda found: found[0]):
+            mind = self.minds[body.number]
             if copy in mind.queue and not body.exhausted:
-                sending = mind.send_new(copy, self.now)
-                if sending:
-                    self.carry_out(body, copy, sending)
+                for sending in mind.send_new(copy, self.now):
+                    if not self.carry_out(body, sending):
+                        break
 
     # Events between a sensor and a subscriber.
 
     def hand_over_to(self, p: int, body: Body) -> None:
         """Rule 7."""
         mind, walker = self.minds[body.number], self.walkers[p]
-        with_header: set[tuple[int, int]] = set()
-        for copy in mind.for_subscriber(p):
-            parcel = mind.parcel_for(copy, p)
-            offer = self.offer_bits(copy, body.number, p, with_header) if copy.exposed else 0
-            if body.exhausted or offer + parcel.bits > self.budget_bits[p]:
+        for copy in mind.for_subscriber(p) if not body.exhausted else ():
+            parcel, offered = mind.parcel_for(copy, p), copy.exposed and self.dials.offers
+            offer = self.offer_to(copy, body.number, p).bits if offered else 0
+            if offer + parcel.bits > self.budget_bits[p]:
                 continue
-            if copy.exposed and not self.accepts(copy, [body.number], p, with_header):
+            if offered and not self.accepts(copy, body.number, p):
                 copy.settle(p)
-            elif self.send_to_subscriber(body, p, parcel, copy):
+            elif self.send_to_subscriber(body, p, parcel):
                 mind.hand_over(copy, p)
                 self.note_reception(p, parcel, walker.receive(parcel, body.number))
+            else:
+                break
 
     def give_errands(self, p: int, body: Body) -> None:
         """Rule 8: what was promised to a walker."""
         mind, walker = self.minds[body.number], self.walkers[p]
-        for copy in mind.for_walker(p):
+        for copy in mind.for_walker(p, self.now) if not body.exhausted else ():
             parcel = mind.errand_of(copy)
-            if body.exhausted or parcel.bits > self.budget_bits[p]:
+            if parcel.bits > self.budget_bits[p]:
                 continue
-            if self.send_to_subscriber(body, p, parcel, copy):
-                assert parcel.errand is not None
-                copy.settle(parcel.errand.target)
-                self.note_reception(p, parcel, walker.receive(parcel, body.number))
+            if not self.send_to_subscriber(body, p, parcel):
+                break
+            assert parcel.errand is not None
+            copy.settle(parcel.errand.target)
+            self.note_reception(p, parcel, walker.receive(parcel, body.number))
 
     def drop_errands(self, p: int, in_reach: list[Body]) -> None:
         """Rule 8: what a walker leaves."""
@@ -284,11 +318,9 @@ class Serai(Books):
 
     def leave(self, p: int, body: Body, parcel: Parcel) -> None:
         """A subscriber gives an event to a sensor."""
-        row = self.send_to_sensor(p, body, parcel, RETURN)
-        if row is not None:
+        if self.send_to_sensor(p, body, parcel):
             mind = self.minds[body.number]
-            kept, displaced = mind.take_deposit(parcel) if parcel.carry else mind.take_dropped(parcel)
-            self.note_stored(body, parcel.event, kept, displaced, row)
+            self.keep(body, mind.take_deposit(parcel) if parcel.carry else mind.take_dropped(parcel))
 
     # Deaths.
 

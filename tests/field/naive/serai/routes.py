@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from tests.field.naive.serai.legs import Leg, Reach, in_reach
 from tests.field.naive.serai.messages import Map, Prices
 
 PRICE_BASE, PRICE_STEPS = 1.35, 15
+HOP = 2000  # costs are whole numbers of so many parts of a hop
 
 
 def price_step(weight: float) -> int:
@@ -27,11 +29,11 @@ class Chart:
             one: [other for other in self.places if other != one and reach.hears(place, self.places[other])]
             for one, place in self.places.items()
         }
-        self.weight = {member: PRICE_BASE ** prices.steps.get(member, 0) for member in self.places}
+        self.half_price = {member: round(HOP / 2 * PRICE_BASE ** prices.steps.get(member, 0)) for member in self.places}
 
-    def link(self, one: int, other: int) -> float:
+    def link(self, one: int, other: int) -> int:
         """Half of both prices."""
-        return (self.weight[one] + self.weight[other]) / 2
+        return self.half_price[one] + self.half_price[other]
 
 
 @lru_cache(maxsize=1000)
@@ -57,22 +59,18 @@ class Routes:
                         self.cost[member] = through
                         changed = True
 
-    def next_hop(self, member: int) -> int:
-        """Itself if it is where its way ends, or else a neighbour; ties: the lowest."""
-        if self.goals.get(member) == self.cost[member]:
-            return member
-        cost, link = self.cost, self.chart.link
-        return min(n for n in self.chart.neighbors[member] if cost[n] + link(n, member) == cost[member])
+    def root(self, member: int) -> int:
+        """The goal to which its way leads; ties: the lowest."""
+        costs = ((start + routes_to_member(self.chart, goal).cost[member], goal) for goal, start in self.goals.items())
+        return min(costs)[1]
 
     def path(self, member: int) -> list[int]:
-        """From a member to its root, both included."""
-        path = [member]
-        while (following := self.next_hop(path[-1])) != path[-1]:
-            path.append(following)
+        """From a member to its root, both included; ties: the lowest next."""
+        root, path = self.root(member), [member]
+        cost, link = routes_to_member(self.chart, root).cost, self.chart.link
+        while (here := path[-1]) != root:
+            path.append(min(n for n in self.chart.neighbors[here] if cost[n] + link(n, here) == cost[here]))
         return path
-
-    def root(self, member: int) -> int:
-        return self.path(member)[-1]
 
 
 @lru_cache(maxsize=20_000)
@@ -82,14 +80,19 @@ def routes_to(chart: Chart, leg: Leg, now: int, announced_now: bool, hop_s: floa
     for member, place in chart.places.items():
         reached = in_reach(leg, place, chart.reach)
         if reached and (reached[1] > now or (announced_now and reached[1] == now)):
-            goals[member] = max(0, reached[0] - now) / hop_s
+            goals[member] = delay_cost(reached[0] - now, hop_s)
     return Routes(chart, goals)
+
+
+def delay_cost(delay_s: float, hop_s: float) -> float:
+    """What a delay costs, if it is one."""
+    return max(0, delay_s) * round(HOP / hop_s)
 
 
 @lru_cache(maxsize=20_000)
 def routes_to_member(chart: Chart, member: int) -> Routes:
     """The ways to a member, along prices."""
-    return Routes(chart, {member: 0.0})
+    return Routes(chart, {member: 0})
 
 
 class ByWalker(NamedTuple):
@@ -136,8 +139,8 @@ def drops(journey: Journey, walker: int, taken_s: float) -> list[ByWalker]:
         assert found is not None
         if found[1] <= dropped_s:
             continue
-        later = max(0, found[0] - journey.now) / journey.hop_s
-        cost = 1 + (routes.cost[member] - later) + max((dropped_s - journey.now) / journey.hop_s, later)
+        later, taken = (delay_cost(until_s - journey.now, journey.hop_s) for until_s in (found[0], dropped_s))
+        cost = HOP + (routes.cost[member] - later) + max(taken, later)
         options.append(ByWalker(cost, walker, member))
     return options
 
@@ -146,7 +149,7 @@ def flood(chart: Chart, first: int) -> list[int]:
     """Who speaks, in which order, until every member has heard a message that one of them got."""
     reached, speakers = {first}, []
     while len(reached) < len(chart.places):
-        speaker = max(reached, key=lambda m: (unreached(chart, m, reached) / chart.weight[m], -m))
+        speaker = max(reached, key=lambda m: (Fraction(unreached(chart, m, reached), chart.half_price[m]), -m))
         speakers.append(speaker)
         reached.update(chart.neighbors[speaker])
     return speakers

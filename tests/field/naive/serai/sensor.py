@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.field.naive.serai.legs import Leg, Place, in_reach
-from tests.field.naive.serai.manual import DAY_S, Manual
+from tests.field.naive.serai.manual import Manual
 from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Parcel, Prices, Reply, Subs, Subscription
 from tests.field.naive.serai.routes import (
+    HOP,
     Branch,
     ByWalker,
     Chart,
@@ -52,6 +53,7 @@ class Copy:
     carry: frozenset[int] = frozenset()
     assigned: Assignment | None = None
     is_new: bool = False
+    serial: int = -1  # the how manieth to come into being: by this the clock takes new copies
 
     def settle(self, subscriber: int) -> None:
         """p: W -> S. Nobody has to walk for it any more."""
@@ -65,7 +67,7 @@ class Sending(NamedTuple):
     """Messages from link to link, and what stays at the ends."""
 
     hops: list[tuple[int, int, Parcel]]
-    left: list[tuple[int, Parcel]]
+    left: dict[int, Parcel]  # by sensor
 
 
 class Sensor:
@@ -104,7 +106,7 @@ class Sensor:
     def price_step(self, now: int, spent_j: float) -> int:
         """The price, as it will be sent."""
         size = len(self.members.places)
-        lasts_s = self.dials.t0_days * (40 / size) * (10 / max(1, len(self.known))) * DAY_S
+        lasts_s = self.dials.t0_s * (40 / size) * (10 / max(1, len(self.known)))
         ratio = (spent_j / (now + 300)) / (self.battery_j / lasts_s)
         return price_step(1 + self.dials.kappa * ratio**self.dials.x)
 
@@ -130,6 +132,14 @@ class Sensor:
         self.queue.remove(oldest)
         self.queue.append(copy)
         return True, oldest
+
+    def youngest_first(self) -> list[Copy]:
+        """The copies with the youngest event first; of one event the copy that came first."""
+        return sorted(self.queue, key=lambda copy: -copy.event.number)
+
+    def has_room(self) -> bool:
+        """Whether there is room for a copy, or can be made."""
+        return not self.is_full or any(copy.kind != HOME for copy in self.queue)
 
     def bear(self, event: Event) -> tuple[bool, Copy | None]:
         """Rule 1."""
@@ -203,15 +213,15 @@ class Sensor:
 
     def waits(self, cost: float, copy: Copy, wait_s: float) -> bool:
         """The wait test: whether later sessions are likely to save more than they take."""
-        saved = sum(max(0.0, cost - past) for past in self.ring) / len(self.ring)
-        return self.dials.lam * saved > wait_s * (self.dials.xi if copy.exposed else 1.0)
+        saved = sum(max(0, cost - past) for past in self.ring)
+        return self.dials.lam * saved > wait_s * (self.dials.xi if copy.exposed else 1.0) * (HOP * len(self.ring))
 
-    def by_walker(self, copy: Copy, subscriber: int, routes: Routes, now: int) -> ByWalker | None:
-        """The walker alternative if it is worth its while; a copy is promised to one walker at a time."""
-        if copy.assigned:
+    def by_walker(self, subscriber: int, routes: Routes, now: int) -> ByWalker | None:
+        """The walker alternative if it is worth its while."""
+        if not self.dials.walkers:
             return None
         option = by_walker(Journey(self.number, subscriber, now, routes, self.legs(now), self.dials.lamt))
-        return option if option and option.cost < routes.cost[self.number] - self.dials.mu_w else None
+        return option if option and option.cost < routes.cost[self.number] - round(HOP * self.dials.mu_w) else None
 
     def assign(self, copy: Copy, option: ByWalker, subscriber: int) -> None:
         leg, reach = self.sessions[option.walker].leg, self.manual.reach
@@ -231,7 +241,8 @@ class Sensor:
         routes = self.routes(subscriber, now, announced_now=True)
         cost, wait_s, option = routes.cost[self.number], self.wait_s(now, before_session=True), None
         if subscriber in copy.wanted:
-            option = self.by_walker(copy, subscriber, routes, now)
+            if not copy.assigned or copy.assigned.target == subscriber:
+                option = self.by_walker(subscriber, routes, now)
         elif not self.pulls(copy, subscriber, routes, now, wait_s):
             return False, None
         return not self.waits(option.cost if option else cost, copy, wait_s), option
@@ -251,12 +262,12 @@ class Sensor:
         routes = self.routes(subscriber, now, announced_now=True)
         return self.sending(copy, branches(self.number, [(subscriber, routes)]))
 
-    def sending(self, copy: Copy, tree: list[Branch]) -> Sending:
-        """The copy leaves for the ends of the branches; a want map goes along the last one."""
+    def sending(self, copy: Copy, tree: list[Branch], gives: bool = True) -> Sending:
+        """The copy leaves for the ends of the branches; a want map goes along the last one, or none at all."""
         last, exposed = tree[-1].subscriber, copy.exposed
         for branch in tree:
             copy.settle(branch.subscriber)
-        carry = self.carry_map(copy, last) if copy.kind == HOME else frozenset()
+        carry = self.carry_map(copy, last) if copy.kind == HOME and gives else frozenset()
         self.note_carrier(copy, carry)
         ends: dict[int, list[int]] = {}
         for branch in tree:
@@ -271,7 +282,7 @@ class Sensor:
             (sender, receiver, parcel(targets, len(targets) if len(tree) > 1 else 0))
             for sender, receiver, targets in links_of(tree)
         ]
-        return Sending(hops, [(root, parcel(targets, 0)) for root, targets in ends.items()])
+        return Sending(hops, {root: parcel(targets, 0) for root, targets in ends.items()})
 
     def note_carrier(self, copy: Copy, carry: frozenset[int]) -> None:
         """A want map of a home copy has gone along: somebody will carry the event."""
@@ -287,7 +298,7 @@ class Sensor:
 
     def for_subscriber(self, subscriber: int) -> list[Copy]:
         """Rule 7: what is handed over, in this order."""
-        young = sorted(self.queue, key=lambda copy: -copy.event.number)
+        young = self.youngest_first()
         wanted = [copy for copy in young if subscriber in copy.wanted]
         return wanted + [copy for copy in young if copy not in wanted and self.may_carry(copy, subscriber)]
 
@@ -302,9 +313,13 @@ class Sensor:
         self.note_carrier(copy, carry)
         copy.carry = frozenset()
 
-    def for_walker(self, walker: int) -> list[Copy]:
-        """Rule 8: what was promised to it."""
-        return [copy for copy in self.queue if copy.assigned and copy.assigned.walker == walker]
+    def for_walker(self, walker: int, now: int) -> list[Copy]:
+        """Rule 8: what was promised to it, and not for an earlier time."""
+        return [
+            copy
+            for copy in self.youngest_first()
+            if copy.assigned and copy.assigned.walker == walker and now <= copy.assigned.until_s
+        ]
 
     def errand_of(self, copy: Copy) -> Parcel:
         assert copy.assigned is not None
@@ -326,14 +341,14 @@ class Sensor:
             copy.is_new = False
         return new
 
-    def send_new(self, copy: Copy, now: int) -> Sending | None:
+    def send_new(self, copy: Copy, now: int) -> list[Sending]:
         """What leaves at once of a copy that has just come."""
         destinations = []
         for subscriber in sorted(copy.wanted):
             routes = self.running_route(subscriber, now)
             if routes is None or routes.root(self.number) == self.number:
                 continue
-            option = self.by_walker(copy, subscriber, routes, now)
+            option = None if copy.assigned else self.by_walker(subscriber, routes, now)
             cost = option.cost if option else routes.cost[self.number]
             if self.waits(cost, copy, self.wait_s(now)):
                 continue
@@ -341,9 +356,15 @@ class Sensor:
                 self.assign(copy, option, subscriber)
             else:
                 destinations.append((subscriber, routes))
-        if destinations:
-            return self.sending(copy, branches(self.number, destinations))
-        return self.send_to_carrier(copy, now)
+        if not destinations:
+            to_carrier = self.send_to_carrier(copy, now) if self.dials.pull_at_birth else None
+            return [to_carrier] if to_carrier else []
+        gives = self.dials.map_at_birth
+        if self.dials.multicast:
+            return [self.sending(copy, branches(self.number, destinations), gives)]
+        destinations.sort(key=lambda d: (d[1].cost[self.number], d[0]))
+        last = destinations[-1]
+        return [self.sending(copy, branches(self.number, [one]), gives and one is last) for one in destinations]
 
     def running_route(self, subscriber: int, now: int) -> Routes | None:
         """The route to a subscriber whose running leg was announced here, if it still leads to it."""
