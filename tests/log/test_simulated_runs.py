@@ -94,9 +94,10 @@ def test_what_was_watched_adds_up(run):
 
 
 def test_every_kind_of_row_occurs():
+    lossy = ("field", ("protocol.name=serai", "radio.loss=0.2"))  # there a receiver may carry for the addressee
     logs = [
         simulate(load_scenario(name, overrides=[*SMALL, *changes]), seed=3, full_log=True).full
-        for name, changes in CASES.values()
+        for name, changes in (*CASES.values(), lossy)
     ]
     assert {int(code) for log in logs if log for code in log.transfers.kind} == set(range(len(TRANSFERS)))
     assert {int(code) for log in logs if log for code in log.transfers.outcome} == set(range(len(OUTCOMES)))

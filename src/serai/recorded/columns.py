@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from serai.core.conditions import Kind, microseconds
 from serai.core.errors import BadInput
@@ -20,8 +18,8 @@ from serai.world.files import bad_file, csv_rows, read_text
 from serai.world.grid import Floats
 
 _FILES_KEPT = 4  # in memory, for the next seed
-_US_PER_S = 1e6
-_LARGEST_INTEGER = 2**53  # beyond it float64 skips integers
+US_PER_S = 1e6
+LARGEST_INTEGER = 2**53  # beyond it float64 skips integers
 _A_DATE = re.compile(r"\s*\d{4}-\d{2}-\d{2}")
 _A = {"real": "a number", "time": "a date", "boolean": "true or false", "text": "a text"}
 
@@ -59,7 +57,11 @@ def read_table(path: Path) -> Table:
 
 @lru_cache(maxsize=_FILES_KEPT)
 def _read_once(path: Path, changed_ns: int, size: int) -> Table:
-    return _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return _read_csv(path)
+    from serai.recorded.parquet import read_parquet  # most scenarios name no file, and measuring them needs no Arrow
+
+    return read_parquet(path)
 
 
 def refuse(table: Table, problems: Sequence[str]) -> None:
@@ -138,7 +140,7 @@ def _moment(cell: str) -> float | None:
     if not _A_DATE.match(cell):
         return None
     try:
-        return microseconds(datetime.fromisoformat(cell)) / _US_PER_S
+        return microseconds(datetime.fromisoformat(cell)) / US_PER_S
     except ValueError:
         return None
 
@@ -148,54 +150,3 @@ def _boolean(cell: str) -> float | None:
 
 
 _READERS: dict[Kind, Callable[[str], float | None]] = {"real": _number, "time": _moment, "boolean": _boolean}
-
-
-# ---- Parquet
-
-
-def _read_parquet(path: Path) -> Table:
-    try:
-        found = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    if not found.num_rows:
-        raise BadInput(f"{path}: no rows in it")
-    problems: list[str] = []
-    columns = {name: _from_arrow(name, found[name].combine_chunks(), problems) for name in found.column_names}
-    return Table(path, columns, tuple(range(1, found.num_rows + 1)), "row", tuple(problems))
-
-
-def _from_arrow(name: str, column: pa.Array, problems: list[str]) -> Column:
-    """A column of Parquet; a value that no event can have is a problem."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    values = column.to_pylist()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return Column("text", np.empty(0), tuple(values))
-    if pa.types.is_boolean(kind):
-        return Column("boolean", _floats(values))
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return Column("time", _floats([_epoch_s(value) for value in values]))
-    if pa.types.is_integer(kind):
-        problems += [
-            f"row {row}: {name}: {value} is beyond ±2**53, where simulations tell whole numbers apart"
-            for row, value in enumerate(values, 1)
-            if value is not None and abs(value) > _LARGEST_INTEGER
-        ]
-        return Column("integer", _floats(values))
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        problems += [
-            f"row {row}: {name}: {value} is no finite number; leave out what is missing (null)"
-            for row, value in enumerate(values, 1)
-            if value is not None and not math.isfinite(value)
-        ]
-        return Column("real", _floats(values))
-    problems.append(f"column {name} holds {kind}; expected numbers, whole numbers, times, texts or booleans")
-    return Column("real", np.empty(0))
-
-
-def _floats(values: Sequence[object]) -> Floats:
-    return np.array([math.nan if value is None else float(value) for value in values], np.float64)  # type: ignore[arg-type]
-
-
-def _epoch_s(value: date | None) -> float | None:
-    return None if value is None else microseconds(value) / _US_PER_S
