@@ -110,7 +110,8 @@ def note_path(net: Serai, session: int) -> None:
     """All members know now which sensors the subscriber passes, and when."""
     at = net.sessions[session]
     for i in range(at.rows, at.rows_end):
-        take(net.passing, net.reach[i].sensor, at.subscriber)
+        if net.field.sensors[net.reach[i].sensor].community == at.community:  # what others know of it they still know
+            take(net.passing, net.reach[i].sensor, at.subscriber)
     at.leg = net.walkers[at.subscriber].leg
     first = net.legs[at.leg].rows
     while net.field.sensors[net.reach[first].sensor].community != at.community:

@@ -9,12 +9,12 @@ from itertools import pairwise
 from serai.world.grid import Grid
 from tests.field.naive.parts import Point, between, cell_at
 
-Place = tuple[float, float]
+Place = tuple[float, ...]  # and for sensors that may hear less or more far than subscribers, how far
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Who hears whom: nodes whose cells are equal or touch, or within a distance."""
+    """Who hears whom: nodes whose cells are equal or touch, or each within the other's range."""
 
     grid: Grid
     range_m: float | None = None
@@ -24,7 +24,8 @@ class Reach:
             return False
         if self.range_m is not None:
             dx, dy = one[0] - other[0], one[1] - other[1]
-            return dx * dx + dy * dy <= self.range_m * self.range_m
+            least_m = min(place[2] if len(place) > 2 else self.range_m for place in (one, other))
+            return dx * dx + dy * dy <= least_m * least_m
         (column, row), (other_column, other_row) = self.spot(one), self.spot(other)
         return abs(column - other_column) <= 1 and abs(row - other_row) <= 1
 
@@ -35,7 +36,7 @@ class Reach:
 
 @lru_cache(maxsize=100_000)
 def spot_at(grid: Grid, place: Place) -> tuple[int, int]:
-    row, column = divmod(cell_at(grid, *place), grid.columns)
+    row, column = divmod(cell_at(grid, *place[:2]), grid.columns)
     return column, row
 
 

@@ -41,14 +41,20 @@ class Reply:
     alone: bool
     wait_s: float
     full: bool
+    leg: Leg | None = None  # the one that it has heard of last, by the second of its announcement
     bits: int = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The members of a community, and where they stand."""
+    """The members of a community, and where they stand; a community is known by a sensor that it began with."""
 
     places: dict[int, Place]
+    name: int | None = None
+
+    @property
+    def community(self) -> int:
+        return min(self.places) if self.name is None else self.name
 
     @property
     def bits(self) -> int:

@@ -22,7 +22,7 @@ from tests.field.naive.parts import (
 )
 from tests.field.naive.parts import Sensor as Body
 from tests.field.naive.serai.books import Books, addressee_of
-from tests.field.naive.serai.legs import Leg, Reach, legs_of
+from tests.field.naive.serai.legs import Leg, Place, Reach, legs_of
 from tests.field.naive.serai.manual import Dials, Manual, dials_of
 from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Subscription
 from tests.field.naive.serai.sensor import Copy, Sending, Sensor
@@ -40,8 +40,7 @@ class Serai(Books):
         lifetime_s = float(events.lifetime_s)
         manual = Manual(self.dials, self.reach, people, events.size_bits, lifetime_s)
         self.minds = [
-            Sensor(body.number, (body.x, body.y), body.battery_pj / 1e12, body.capacity, manual)
-            for body in self.sensors
+            Sensor(body.number, spot_of(body), body.battery_pj / 1e12, body.capacity, manual) for body in self.sensors
         ]
         self.walkers = [
             Subscriber(Subscription(feet.number, tuple(zip(feet.low, feet.high, strict=True))), manual)
@@ -113,13 +112,24 @@ class Serai(Books):
 
     # MAP and PRICE: each member says the list once, and all hear it; a loner has nobody to tell.
 
-    def tell_maps(self, communities: list[Community]) -> None:
+    def tell_maps(self, communities: list[Community], first: int | None = None) -> None:
+        """The first of these communities has that name."""
         for community in communities:
-            members = Map({body.number: (body.x, body.y) for body in community.sensors})
+            name = first if community is communities[0] else None
+            members = Map({body.number: spot_of(body) for body in community.sensors}, name)
             for body in community.sensors:
                 if not community.is_loner:
                     self.broadcast(body, "map", members.bits)
                 self.minds[body.number].members = members
+                for p in self.in_hearing(body):
+                    self.walkers[p].hear_map(body.number, members)
+
+    def in_hearing(self, body: Body) -> list[int]:
+        """The subscribers that hear a sensor now."""
+        if self.now < 0:
+            return []
+        places = [self.leg_of(p).place_at(self.now) for p in range(len(self.walkers))]
+        return [p for p, place in enumerate(places) if self.reach.hears(spot_of(body), place)]
 
     def tell_prices(self, community: Community) -> None:
         """Rule 3."""
@@ -142,8 +152,8 @@ class Serai(Books):
             walker.set_out(leg)
         place = leg.place_at(self.now)
         self.stand(p, place)
-        in_reach = [body for body in self.sensors if body.died < 0 and self.reach.hears((body.x, body.y), place)]
-        in_reach.sort(key=lambda body: (self.reach.spot((body.x, body.y)), body.number))
+        in_reach = [body for body in self.sensors if body.died < 0 and self.reach.hears(spot_of(body), place)]
+        in_reach.sort(key=lambda body: (self.reach.spot(spot_of(body)), body.number))
         before, self.places[p] = self.places[p], self.place(self.subscribers[p])
         if self.places[p] - before:
             self.say_hello_to(p, in_reach)
@@ -168,7 +178,7 @@ class Serai(Books):
         self.spend_budget(p, hello.bits)
         for body in in_reach:
             self.hear_control(body, hello.bits)
-            reply = self.minds[body.number].reply(self.now)
+            reply = self.minds[body.number].reply(p, self.now)
             self.tell_subscriber(body, p, "reply", reply.bits)
             replies.append(reply)
         self.walkers[p].hear_replies(replies)
@@ -210,7 +220,7 @@ class Serai(Books):
                         continue
                 if option:
                     mind.assign(copy, option, p)
-                elif not self.carry_out(self.sensors[number], mind.send(copy, p, self.now)):
+                elif not self.carry_out(self.sensors[number], copy, mind.send(copy, p, self.now)):
                     break
 
     # Offers.
@@ -234,7 +244,7 @@ class Serai(Books):
 
     # Events between sensors.
 
-    def carry_out(self, start: Body, sending: Sending) -> bool:
+    def carry_out(self, start: Body, copy: Copy, sending: Sending) -> bool:
         """What a sensor sends goes from hop to hop, and a copy stays at each end: whether it could pay at all."""
         has_it = {start.number}
         for i, (sender, receiver, parcel) in enumerate(sending.hops):
@@ -244,6 +254,8 @@ class Serai(Books):
             is_last = sender not in sending.left and all(later[0] != sender for later in sending.hops[i + 1 :])
             if not self.can_send(here, there):
                 if here is start and len(sending.left) == 1:
+                    if len(parcel.targets) == 1:
+                        copy.want_again(*parcel.targets)
                     return False
                 if here is not start and is_last:
                     self.note_drop(parcel.event.number, here, DEAD, addressee_of(parcel), held=True)
@@ -264,7 +276,7 @@ class Serai(Books):
             mind = self.minds[body.number]
             if copy in mind.queue and not body.exhausted:
                 for sending in mind.send_new(copy, self.now):
-                    if not self.carry_out(body, sending):
+                    if not self.carry_out(body, copy, sending):
                         break
 
     # Events between a sensor and a subscriber.
@@ -338,5 +350,10 @@ class Serai(Books):
             self.communities.remove(old)
             parts = find_communities([body for body in old.sensors if body.died < 0])
             self.communities += parts
-            self.tell_maps(parts)
+            self.tell_maps(parts, self.minds[old.sensors[0].number].members.community)
         self.communities.sort(key=lambda community: community.sensors[0].number)
+
+
+def spot_of(body: Body) -> Place:
+    """Where a sensor stands, and how far it hears."""
+    return body.x, body.y, body.range_m

@@ -62,6 +62,11 @@ class Copy:
         if self.assigned and self.assigned.target == subscriber:
             self.assigned = None
 
+    def want_again(self, subscriber: int) -> None:
+        """p: S -> W. The sensor could not pay for sending it."""
+        self.settled.discard(subscriber)
+        self.wanted.add(subscriber)
+
 
 class Sending(NamedTuple):
     """Messages from link to link, and what stays at the ends."""
@@ -167,10 +172,11 @@ class Sensor:
 
     # Rules 3 to 5: what is told.
 
-    def reply(self, now: int) -> Reply:
+    def reply(self, subscriber: int, now: int) -> Reply:
         """Rule 4: the answer to a HELLO."""
-        community = min(self.members.places)
-        return Reply(self.number, community, len(self.members.places) == 1, self.wait_s(now), self.is_full)
+        leg = self.sessions[subscriber].leg if subscriber in self.sessions else None
+        community, alone = self.members.community, len(self.members.places) == 1
+        return Reply(self.number, community, alone, self.wait_s(now), self.is_full, leg)
 
     def tell_subscriptions(self, known: frozenset[int]) -> Subs:
         """Rule 5: what a subscriber does not know yet."""

@@ -1,12 +1,13 @@
 """A subscriber of SERAI: what it was told, what it carries, and what it decides from that alone."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tests.field.naive.serai.legs import Leg
 from tests.field.naive.serai.manual import Manual
-from tests.field.naive.serai.messages import Announce, Errand, Event, Parcel, Reply, Subs, Subscription
+from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Parcel, Reply, Subs, Subscription
 
 
 @dataclass(eq=False)
@@ -62,18 +63,32 @@ class Subscriber:
         for reply in replies:
             self.waits_s[reply.community] = reply.wait_s
 
+    def hear_map(self, sensor: int, members: Map) -> None:
+        """A community has changed: how long it waits now is not known yet, unless it has kept its name."""
+        if sensor in self.nearby:
+            community, alone = members.community, len(members.places) == 1
+            if self.nearby[sensor].community in self.announced:
+                self.announced.add(community)
+            self.nearby[sensor] = replace(self.nearby[sensor], community=community, alone=alone)
+
     def is_first_contact(self, sensor: int) -> bool:
         """Rule 5: whether its community has not heard of this leg."""
-        return sensor in self.nearby and self.nearby[sensor].community not in self.announced
+        if sensor not in self.nearby or self.nearby[sensor].community in self.announced:
+            return False
+        return self.nearby[sensor].leg != self.leg
 
     def announce(self, sensor: int, known: frozenset[int]) -> Announce:
         """Rule 5: to the community of this sensor, which knows these subscriptions."""
         community = self.nearby[sensor].community
         self.announced.add(community)
         assert self.leg is not None
-        carries = self.waits_s[community] > self.manual.dials.phi * min(self.waits_s.values())
+        carries = self.wait_of(community) > self.manual.dials.phi * min(self.waits_s.values())
         news = tuple(self.known[p] for p in sorted(self.known) if p not in known)
         return Announce(self.number, carries, self.leg, news)
+
+    def wait_of(self, community: int) -> float:
+        """T_c, if there is any."""
+        return self.waits_s.get(community, math.nan)
 
     def learn(self, told: Subs) -> None:
         self.known |= {subscription.subscriber: subscription for subscription in told.news}
@@ -92,7 +107,7 @@ class Subscriber:
             self.tasks.append(Task(event, parcel.errand))
         if parcel.carry and all(carried.event != event for carried in self.bag):
             home = self.nearby[sensor].community
-            self.bag.append(Carried(event, parcel.carry, home, self.waits_s[home]))
+            self.bag.append(Carried(event, parcel.carry, home, self.wait_of(home)))
         return is_first
 
     def due_at(self, task: Task, in_reach: Sequence[int], now: int) -> int | None:
@@ -120,7 +135,7 @@ class Subscriber:
         """Whether a sensor's community should get the event."""
         if reply.alone or reply.full or reply.community == carried.home or reply.community in carried.served:
             return False
-        return self.waits_s[reply.community] * self.manual.dials.phi_d <= carried.home_wait_s
+        return self.wait_of(reply.community) * self.manual.dials.phi_d <= carried.home_wait_s
 
     @property
     def deposit_bits(self) -> int:
