@@ -20,7 +20,7 @@ from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Price
 from tests.field.naive.serai.sensor import Assignment, Copy, Sensor
 from tests.field.naive.serai.subscriber import Carried, Subscriber, Task
 from tests.field.test_serai_rules import CARRIER, NOTHING, TWO_COMMUNITIES, middle
-from tests.field.worlds import ANYTHING, Case, Happening, Walk, build_scenario, build_world, cases_alike, tracks_from
+from tests.field.worlds import ANYTHING, Case, Happening, Walk, build_scenario, build_world, cases, tracks_from
 
 dials = st.builds(
     Dials,
@@ -50,7 +50,7 @@ class Apart(Serai):
 
 
 @few
-@given(cases_alike("dg"), dials)
+@given(cases("dg"), dials)
 def test_nodes_that_are_kept_apart_do_the_same(case: Case, some: Dials) -> None:
     assert books(Apart(*case, some)) == books(Serai(*case, some))
 
@@ -87,7 +87,7 @@ def known_to(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
 
 
 @few
-@given(cases_alike("dg"), dials)
+@given(cases("dg"), dials)
 def test_a_node_holds_numbers_and_what_it_was_told(case: Case, some: Dials) -> None:
     network = Serai(*case, some)
     network.run()
@@ -100,7 +100,7 @@ def test_a_node_holds_numbers_and_what_it_was_told(case: Case, some: Dials) -> N
 
 
 @few
-@given(cases_alike("dg"), dials, st.integers(0, 60))
+@given(cases("dg"), dials, st.integers(0, 60))
 def test_nobody_knows_where_the_next_leg_will_lead(case: Case, some: Dials, now: int) -> None:
     """Legs that begin later lead somewhere else, and events to come are others: up to now all is the same."""
     world, scenario, key = case

@@ -302,7 +302,8 @@ def test_each_community_gets_it_once_and_four_at_most() -> None:
         depot = subscriber.depot(subscriber.bag[0], communities)
         found.append(depot)
         if depot is not None:
-            parcel = subscriber.deposit(subscriber.bag[0], depot)
+            parcel = subscriber.deposit(subscriber.bag[0])
+            subscriber.note_left(subscriber.bag[0], depot)
             assert (parcel.carry, parcel.bits) == ({6}, 250 + 20)
     assert found == [3, 4, 5, 6, None]
 

@@ -426,14 +426,4 @@ def cases(protocol: str) -> st.SearchStrategy[Case]:
     )
 
 
-def cases_alike(protocol: str) -> st.SearchStrategy[Case]:
-    """The same without worlds in which some hear farther than others: SERAI's twin knows one range."""
-    return cases(protocol).filter(lambda case: case.world.ranges is None or is_one_range(case.world.ranges))
-
-
-def is_one_range(ranges: Ranges) -> bool:
-    """Whether all sensors hear as far as the subscribers."""
-    return bool((ranges.sensors_m == ranges.subscribers_m).all())
-
-
 any_cases = st.sampled_from(["ced", "cet", "dg"]).flatmap(cases)  # the papers' protocols

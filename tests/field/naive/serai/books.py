@@ -1,5 +1,6 @@
 """What messages cost, and what is written down of them."""
 
+from serai.core.order import is_lost, slot_key
 from serai.field.world import World
 from serai.scenario.section import Scenario
 from tests.field.naive.field import Network
@@ -21,6 +22,9 @@ from tests.field.naive.serai.messages import Parcel
 from tests.field.naive.serai.sensor import RELAY as RELAYED
 from tests.field.naive.serai.sensor import Copy, Sensor
 
+UNPAID, REFUSED, UNHEARD, ARRIVED = "unpaid", "refused", "unheard", "arrived"
+ACK_BITS = 16
+
 
 class Books(Network):
     """The accounts of sensors, the budgets of subscribers, the records."""
@@ -28,6 +32,8 @@ class Books(Network):
     def __init__(self, world: World, scenario: Scenario, key: int) -> None:
         super().__init__(world, scenario, key)
         self.budget_bits = [0] * len(self.subscribers)
+        self.may_get_lost = self.radio.loss > 0
+        self.tries = 4 if self.may_get_lost else 1
 
     def stand(self, p: int, place: Place) -> None:
         """A subscriber is here in this second, with its budget untouched."""
@@ -67,19 +73,46 @@ class Books(Network):
 
     # Events.
 
-    def pass_on(self, sender: Body, receiver: Body, parcel: Parcel, kind: str, stays: bool) -> bool:
-        """One hop between sensors that the sender has paid for: whether the event has come there; it may stay."""
-        sender.sent += 1
-        self.count_along(parcel)
-        if parcel.along_bits:
-            self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, receiver)))
-        return self.arrive(sender, receiver, parcel, kind, stays)
+    def pass_on(self, sender: Body, receiver: Body, parcel: Parcel, kind: str, stays: bool) -> str:
+        """One hop between sensors, where it may stay: what became of the event."""
+        for nth in range(self.tries):
+            if not self.can_send(sender, receiver):
+                return UNPAID
+            sender.sent += 1
+            self.count_along(parcel)
+            if parcel.along_bits:
+                self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, receiver)))
+            if self.is_heard(sender, receiver, parcel, addressee_of(parcel), kind, nth):
+                if not self.arrive(sender, receiver, parcel, kind, stays):
+                    return REFUSED
+                if self.may_get_lost:
+                    self.tell_sensor(receiver, sender, "ack", ACK_BITS)
+                return ARRIVED
+        return UNHEARD
 
-    def send_to_sensor(self, p: int, receiver: Body, parcel: Parcel) -> bool:
+    def send_to_sensor(self, p: int, receiver: Body, parcel: Parcel) -> str:
         """From a subscriber to a sensor, where it stays."""
-        self.spend_budget(p, parcel.bits)
-        self.count_along(parcel)
-        return self.arrive(self.subscribers[p], receiver, parcel, RETURN, stays=True)
+        for nth in range(self.tries):
+            self.spend_budget(p, parcel.bits)
+            self.count_along(parcel)
+            if self.is_heard(self.subscribers[p], receiver, parcel, addressee_of(parcel), RETURN, nth):
+                if not self.arrive(self.subscribers[p], receiver, parcel, RETURN, stays=True):
+                    return REFUSED
+                if self.may_get_lost:
+                    self.tell_subscriber(receiver, p, "ack", ACK_BITS)
+                return ARRIVED
+        return UNHEARD
+
+    def is_heard(
+        self, sender: Body | Feet, receiver: Body | Feet, parcel: Parcel, whom: int | None, kind: str, nth: int
+    ) -> bool:
+        """Whether the nth sending of an event is heard; if not, that is written down."""
+        loss, event = self.radio.loss, parcel.event.number
+        key, link = slot_key(self.key, self.now), (self.node(sender), self.node(receiver))
+        if not loss or not is_lost(key, *link, event, nth, loss):
+            return True
+        self.note_event(parcel, sender, receiver, whom, kind, False)
+        return False
 
     def arrive(self, sender: Body | Feet, receiver: Body, parcel: Parcel, kind: str, stays: bool) -> bool:
         """A sensor takes an event in, if it can pay for that and has room if it is to stay."""
@@ -91,18 +124,25 @@ class Books(Network):
             self.hear_control(receiver, parcel.along_bits)
         return reason is None
 
-    def send_to_subscriber(self, sender: Body, p: int, parcel: Parcel) -> bool:
-        """From a sensor to a subscriber: whether the sensor could pay for it."""
-        feet = self.subscribers[p]
-        if not self.can_send(sender, feet):
-            return False
-        sender.sent += 1
-        self.spend_budget(p, parcel.bits)
-        self.count_along(parcel)
-        if parcel.along_bits:
-            self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, feet)))
-        self.note_event(parcel, sender, feet, parcel.errand.target if parcel.errand else p, SOURCE, True)
-        return True
+    def send_to_subscriber(self, sender: Body, p: int, parcel: Parcel) -> str:
+        """From a sensor to a subscriber: what became of the event."""
+        feet, whom = self.subscribers[p], parcel.errand.target if parcel.errand else p
+        for nth in range(self.tries):
+            if not self.can_send(sender, feet):
+                return UNPAID
+            sender.sent += 1
+            self.spend_budget(p, parcel.bits)
+            self.count_along(parcel)
+            if parcel.along_bits:
+                self.pay_control(sender, transmit_pj(self.radio, parcel.along_bits, distance(sender, feet)))
+            if self.is_heard(sender, feet, parcel, whom, SOURCE, nth):
+                self.note_event(parcel, sender, feet, whom, SOURCE, True)
+                if self.may_get_lost:
+                    self.count_control("ack", ACK_BITS)
+                    self.hear_control(sender, ACK_BITS)
+                    self.spend_budget(p, ACK_BITS)
+                return ARRIVED
+        return UNHEARD
 
     def count_along(self, parcel: Parcel) -> None:
         """What goes along with an event is control, but no message of its own."""

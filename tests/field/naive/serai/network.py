@@ -21,7 +21,7 @@ from tests.field.naive.parts import (
     find_communities,
 )
 from tests.field.naive.parts import Sensor as Body
-from tests.field.naive.serai.books import Books, addressee_of
+from tests.field.naive.serai.books import ARRIVED, REFUSED, UNHEARD, UNPAID, Books, addressee_of
 from tests.field.naive.serai.legs import Leg, Place, Reach, legs_of
 from tests.field.naive.serai.manual import Dials, Manual, dials_of
 from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Subscription
@@ -79,12 +79,14 @@ class Serai(Books):
         """Whether a sensor refuses a copy: it has no room and can make none."""
         return not self.minds[sensor.number].has_room()
 
-    def keep(self, body: Body, stored: tuple[bool, Copy | None]) -> None:
+    def keep(self, body: Body, stored: tuple[bool, Copy | None]) -> Copy:
         """A copy has come to lie in a queue, where it may have taken another one's place."""
         _, displaced = stored
         if displaced:
             self.note_gone(body, displaced, FULL)
-        self.minds[body.number].queue[-1].serial = self.next_serial()
+        copy = self.minds[body.number].queue[-1]
+        copy.serial = self.next_serial()
+        return copy
 
     def act(self) -> None:
         """Rules 2 to 10."""
@@ -246,28 +248,41 @@ class Serai(Books):
 
     def carry_out(self, start: Body, copy: Copy, sending: Sending) -> bool:
         """What a sensor sends goes from hop to hop, and a copy stays at each end: whether it could pay at all."""
-        has_it = {start.number}
+        has_it, lies_at = {start.number}, dict[int, Copy]()
         for i, (sender, receiver, parcel) in enumerate(sending.hops):
             here, there = self.sensors[sender], self.sensors[receiver]
             if sender not in has_it:
                 continue
-            is_last = sender not in sending.left and all(later[0] != sender for later in sending.hops[i + 1 :])
-            if not self.can_send(here, there):
-                if here is start and len(sending.left) == 1:
-                    if len(parcel.targets) == 1:
-                        copy.want_again(*parcel.targets)
-                    return False
-                if here is not start and is_last:
-                    self.note_drop(parcel.event.number, here, DEAD, addressee_of(parcel), held=True)
-                continue
             kind = SOURCE if here is start else RELAY
-            if self.pass_on(here, there, parcel, kind, receiver in sending.left):
+            fate = self.pass_on(here, there, parcel, kind, receiver in sending.left)
+            is_last = all(later[0] != sender for later in sending.hops[i + 1 :])
+            stays = sender in sending.left or sender in lies_at
+            if fate == UNPAID and here is start and not parcel.listed:
+                copy.take_back(parcel, sending.wanted)
+                return False
+            if fate == UNPAID and here is not start and is_last and not stays:
+                self.note_drop(parcel.event.number, here, DEAD, whom_alone(parcel), held=True)
+            if fate == UNHEARD and here is start:
+                copy.take_back(parcel, sending.wanted)
+            elif fate == UNHEARD:
+                self.keep_on_the_way(here, parcel, lies_at, is_last)
+            if fate in (ARRIVED, REFUSED):
+                self.records.kept[-1] = fate == ARRIVED, kind == RELAY and is_last and not stays
+            if fate == ARRIVED:
                 has_it.add(receiver)
-            stored, _ = self.records.kept[-1]
-            self.records.kept[-1] = stored, kind == RELAY and is_last
-            if receiver in has_it and receiver in sending.left:
-                self.keep(there, self.minds[receiver].take(sending.left[receiver]))
+                if receiver in sending.left:
+                    lies_at[receiver] = self.keep(there, self.minds[receiver].take(sending.left[receiver]))
         return True
+
+    def keep_on_the_way(self, here: Body, parcel: Parcel, lies_at: dict[int, Copy], is_last: bool) -> None:
+        """A sensor on the way was not heard by the next one: it keeps the event for all beyond, if it has room."""
+        if here.number in lies_at:
+            lies_at[here.number].wanted |= parcel.targets
+            lies_at[here.number].carry = parcel.carry or lies_at[here.number].carry
+        elif self.is_full(here):
+            self.note_drop(parcel.event.number, here, FULL, whom_alone(parcel), held=is_last)
+        else:
+            lies_at[here.number] = self.keep(here, self.minds[here.number].take(parcel))
 
     def send_new_copies(self) -> None:
         """Rule 10, in the order in which copies came into being."""
@@ -291,10 +306,12 @@ class Serai(Books):
                 continue
             if offered and not self.accepts(copy, body.number, p):
                 copy.settle(p)
-            elif self.send_to_subscriber(body, p, parcel):
+                continue
+            fate = self.send_to_subscriber(body, p, parcel)
+            if fate == ARRIVED:
                 mind.hand_over(copy, p)
                 self.note_reception(p, parcel, walker.receive(parcel, body.number))
-            else:
+            elif fate == UNPAID:
                 break
 
     def give_errands(self, p: int, body: Body) -> None:
@@ -304,11 +321,13 @@ class Serai(Books):
             parcel = mind.errand_of(copy)
             if parcel.bits > self.budget_bits[p]:
                 continue
-            if not self.send_to_subscriber(body, p, parcel):
+            fate = self.send_to_subscriber(body, p, parcel)
+            if fate == UNPAID:
                 break
-            assert parcel.errand is not None
-            copy.settle(parcel.errand.target)
-            self.note_reception(p, parcel, walker.receive(parcel, body.number))
+            if fate == ARRIVED:
+                assert parcel.errand is not None
+                copy.settle(parcel.errand.target)
+                self.note_reception(p, parcel, walker.receive(parcel, body.number))
 
     def drop_errands(self, p: int, in_reach: list[Body]) -> None:
         """Rule 8: what a walker leaves."""
@@ -317,22 +336,26 @@ class Serai(Books):
             number = walker.due_at(task, [body.number for body in in_reach], self.now)
             if number is None or walker.drop(task).bits > self.budget_bits[p]:
                 continue
-            walker.tasks.remove(task)
-            self.leave(p, self.sensors[number], walker.drop(task))
+            if self.leave(p, self.sensors[number], walker.drop(task)):
+                walker.tasks.remove(task)
 
     def deposit(self, p: int, in_reach: list[Body]) -> None:
         """Rule 9."""
         walker = self.walkers[p]
         for carried in list(walker.bag):
             number = walker.depot(carried, [body.number for body in in_reach])
-            if number is not None and walker.deposit_bits <= self.budget_bits[p]:
-                self.leave(p, self.sensors[number], walker.deposit(carried, number))
+            if number is None or walker.deposit_bits > self.budget_bits[p]:
+                continue
+            if self.leave(p, self.sensors[number], walker.deposit(carried)):
+                walker.note_left(carried, number)
 
-    def leave(self, p: int, body: Body, parcel: Parcel) -> None:
-        """A subscriber gives an event to a sensor."""
-        if self.send_to_sensor(p, body, parcel):
+    def leave(self, p: int, body: Body, parcel: Parcel) -> bool:
+        """A subscriber gives an event to a sensor: whether that has heard it."""
+        fate = self.send_to_sensor(p, body, parcel)
+        if fate == ARRIVED:
             mind = self.minds[body.number]
             self.keep(body, mind.take_deposit(parcel) if parcel.carry else mind.take_dropped(parcel))
+        return fate != UNHEARD
 
     # Deaths.
 
@@ -352,6 +375,11 @@ class Serai(Books):
             self.communities += parts
             self.tell_maps(parts, self.minds[old.sensors[0].number].members.community)
         self.communities.sort(key=lambda community: community.sensors[0].number)
+
+
+def whom_alone(parcel: Parcel) -> int | None:
+    """The one whom an event is for that was sent to nobody else."""
+    return None if parcel.listed else addressee_of(parcel)
 
 
 def spot_of(body: Body) -> Place:

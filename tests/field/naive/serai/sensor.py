@@ -62,10 +62,13 @@ class Copy:
         if self.assigned and self.assigned.target == subscriber:
             self.assigned = None
 
-    def want_again(self, subscriber: int) -> None:
-        """p: S -> W. The sensor could not pay for sending it."""
-        self.settled.discard(subscriber)
-        self.wanted.add(subscriber)
+    def take_back(self, parcel: Parcel, wanted: frozenset[int]) -> None:
+        """It has not left the sensor: all is as before it was sent, when these wanted it."""
+        self.settled -= parcel.targets
+        self.wanted |= parcel.targets & wanted
+        if parcel.carry and self.kind == HOME:
+            self.exposed = parcel.exposed
+            self.carriers -= 1
 
 
 class Sending(NamedTuple):
@@ -73,6 +76,7 @@ class Sending(NamedTuple):
 
     hops: list[tuple[int, int, Parcel]]
     left: dict[int, Parcel]  # by sensor
+    wanted: frozenset[int]  # W before
 
 
 class Sensor:
@@ -270,7 +274,7 @@ class Sensor:
 
     def sending(self, copy: Copy, tree: list[Branch], gives: bool = True) -> Sending:
         """The copy leaves for the ends of the branches; a want map goes along the last one, or none at all."""
-        last, exposed = tree[-1].subscriber, copy.exposed
+        last, exposed, wanted = tree[-1].subscriber, copy.exposed, frozenset(copy.wanted)
         for branch in tree:
             copy.settle(branch.subscriber)
         carry = self.carry_map(copy, last) if copy.kind == HOME and gives else frozenset()
@@ -288,7 +292,7 @@ class Sensor:
             (sender, receiver, parcel(targets, len(targets) if len(tree) > 1 else 0))
             for sender, receiver, targets in links_of(tree)
         ]
-        return Sending(hops, {root: parcel(targets, 0) for root, targets in ends.items()})
+        return Sending(hops, {root: parcel(targets, 0) for root, targets in ends.items()}, wanted)
 
     def note_carrier(self, copy: Copy, carry: frozenset[int]) -> None:
         """A want map of a home copy has gone along: somebody will carry the event."""

@@ -142,7 +142,10 @@ class Subscriber:
         """What leaving an event takes of the budget."""
         return self.manual.event_bits + self.manual.subscribers
 
-    def deposit(self, carried: Carried, sensor: int) -> Parcel:
+    def note_left(self, carried: Carried, sensor: int) -> None:
+        """It has been told to a sensor, whether that had room or not."""
         carried.served.add(self.nearby[sensor].community)
+
+    def deposit(self, carried: Carried) -> Parcel:
         manual = self.manual
         return Parcel(carried.event, manual.event_bits, carry=carried.wanted, map_bits=manual.subscribers)
