@@ -30,11 +30,3 @@ def test_every_figure_has_its_table():
 
 def test_it_says_how_it_was_made():
     assert "This page is written by `serai paper all" in PAGE
-
-
-def test_the_ced_paper_has_its_page_over_a_thousand_seeds():
-    page = (Path(__file__).parents[2] / "docs" / "field" / "ced-paper.md").read_text()
-    assert "This page is written by `serai paper ced --seeds 1000" in page
-    for row in PUBLISHED:
-        if row.protocol == "ced":
-            assert any(line.startswith("| CED ") and f"| {row.printed} |" in line for line in page.splitlines()), row
