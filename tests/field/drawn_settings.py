@@ -89,3 +89,12 @@ def sections_for(protocol: str) -> dict[str, dict[str, st.SearchStrategy[Any]]]:
     if protocol != "serai":
         return SECTIONS
     return SECTIONS | {"radio": SECTIONS["radio"] | {"loss": mostly(0.0, 0.1, 0.5, 0.95)}}
+
+
+SUN: dict[str, st.SearchStrategy[Any]] = {
+    "battery": st.sampled_from(["1 mJ", "0.2 mJ", "0.2 mJ", "0.02 mJ"]),
+    "idle": st.sampled_from(["0 W", "10 uW", "40 uW"]),
+    "harvest": st.sampled_from(["0.5 uW", "10 uW", "0.1 mW", {"0-1": "20 uW", "1-24": "0.2 mW"}]),
+    "wake": mostly(0.1, 0.5, 1.0, 0.001),
+}
+"""What sensors have where they harvest: batteries that are soon empty, and soon not."""

@@ -66,6 +66,59 @@ def test_a_run_comes_back_from_its_folder(tmp_path: Path) -> None:
     assert serai.measure(back) == serai.measure(run)
 
 
+SUNNY = "id,x,y,battery,idle,harvest\ngate,10,10,2 J,10 mW,\npond,50,10,1 J,10 mW,13-14: 15 mW\noak,90,10,1 J,,1 mW\n"
+FROM_NOON = 'harvest = {"12-13" = "8 mW"}\nwake = 0.2'
+
+
+def test_what_the_sun_brings_comes_back_from_a_folder(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, SUNNY, more=FROM_NOON).model_copy(update={"begin": 20 * 86_400 + 45_900.0})
+    run = serai.simulate(loaded, seed=1, full_log=True)
+    assert isinstance(run, FieldRun)
+    assert run.world.harvest is not None
+    assert run.world.harvest.since_midnight_s == 45_900  # a quarter to one
+    assert run.world.harvest.watts[:, 12:14].tolist() == [[8e-3, 0.0], [0.0, 15e-3], [1e-3, 1e-3]]
+    # The gate loses 2 mW, then 10 mW: after 900 s there are 200 mJ of 2 J, for 20 s. The pond's joule is gone after
+    # 100 s; at one it begins to get 15 mJ a second, and 200 mJ are there after 14.
+    assert run.ledger.naps is not None
+    assert [column.tolist() for column in run.ledger.naps] == [[1], [99], [913]]
+    assert run.ledger.died[1:].tolist() == [-1, -1]
+    assert run.ledger.died[0] in (918, 919)  # it has sent something, too
+    serai.write_run(run, tmp_path / "out")
+    back = serai.read_run(tmp_path / "out")
+    assert back == run
+    assert serai.measure(back) == serai.measure(run)
+    assert serai.measure(run).wakings == 1
+
+
+def test_until_the_first_death_by_night_or_never(tmp_path: Path) -> None:
+    """Two hours of sun at 20 mW keep the battery full; then 60 J last 6000 s at 10 mW. With 11 mW they always last."""
+    sunny = 'battery = "60 J"\nidle = "10 mW"\nharvest = '
+    run = serai.simulate(scenario(tmp_path, "id,x,y\ngate,10,10\n", more=sunny + '{"0-2" = "20 mW"}'), until_death=True)
+    assert isinstance(run, FieldRun)
+    assert run.ledger.ended_s == pytest.approx(13_200, abs=5)  # events cost a little, too
+    with pytest.raises(BadInput) as error:
+        serai.simulate(scenario(tmp_path, "id,x,y\ngate,10,10\n", more=sunny + '"11 mW"'), until_death=True)
+    assert str(error.value) == "until death: with what they harvest no sensor is seen to die"
+
+
+def test_a_battery_and_all_that_it_will_harvest_can_be_counted(tmp_path: Path) -> None:
+    text = 'battery = "9000 kJ"\nharvest = "1 W"'
+    in_file = "id,x,y,battery,harvest\ngate,10,10,9000 kJ,1 W\n"
+    problem = (
+        "the battery of a sensor and what it harvests in the whole run come to 9.001 MJ;"
+        " at most 9 MJ can be counted: less power, or a shorter duration"
+    )
+    file = tmp_path / "sensors.csv"
+    for loaded, where in (
+        (scenario(tmp_path, HEADER + ROWS, more=text), "sensors.harvest"),
+        (scenario(tmp_path, in_file), file),
+    ):
+        file.write_text(in_file if where == file else HEADER + ROWS, encoding="utf-8")
+        with pytest.raises(BadInput) as error:
+            build_world(loaded, 1)
+        assert str(error.value) == f"{where}: {problem}"
+
+
 @pytest.mark.parametrize(
     ("text", "radio", "problem"),
     [

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serai.field.lifetime import steady_part
+from serai.field.lifetime import lasting_s, steady_part
+from serai.field.log import Naps
 from serai.field.metrics import FieldMetrics, aggregate_full_log
+from serai.field.world import Harvest
 from serai.lab import load_scenario, measure, simulate
 from tests.field.lifetimes import ratio_of_lifetimes
 from tests.log import hand_made
@@ -64,6 +66,70 @@ def test_listening_shortens_what_is_extrapolated() -> None:
         assert seconds(metrics) == pytest.approx(expected, rel=0.02)
         assert metrics.idle_energy_j == pytest.approx(60 * sum(idle_w))
         assert (metrics.alive_share, metrics.sensors_alive) == (1.0, 3)
+
+
+# By the hour of the day.
+
+
+def obvious_life_s(full_pj: float, by_hour: list[int], spent_pj: int, begin_s: int) -> float:
+    """Minute by minute, for sixty days: when the battery is empty, to the minute."""
+    left = full_pj
+    for minute in range(60 * 1440):
+        hour = (begin_s + 60 * minute) // 3600 % 24
+        left = min(left + 60 * (by_hour[hour] - spent_pj), full_pj)
+        if left <= 0:
+            return 60.0 * minute
+    return math.inf
+
+
+a_day = st.tuples(st.integers(0, 12), st.integers(1, 12), st.integers(0, 30)).map(
+    lambda sun: [sun[2] * (sun[0] <= hour < sun[0] + sun[1]) for hour in range(24)]
+)
+
+
+@given(
+    a_day | st.lists(st.integers(0, 30), min_size=24, max_size=24),
+    st.integers(1, 10_000_000),
+    st.integers(0, 12),
+    st.integers(0, 1439),
+)
+def test_a_battery_under_the_sun_lasts_as_long_as_minute_by_minute(
+    by_hour: list[int], full_pj: int, spent_pj: int, begin: int
+) -> None:
+    sun = Harvest(np.array([by_hour]) / 1e12, 0.1, 60 * begin)
+    world = hand_made.world([], [])._replace(battery_j=np.array([full_pj / 1e12]), harvest=sun)
+    found, expected = (
+        lasting_s(world, np.array([float(spent_pj)]))[0],
+        obvious_life_s(full_pj, by_hour, spent_pj, 60 * begin),
+    )
+    if math.isinf(expected):
+        assert found > 60 * 86_400 - 60
+    else:
+        assert found == pytest.approx(expected, abs=61)
+
+
+def test_what_is_harvested_lengthens_what_is_extrapolated() -> None:
+    """30 mW of listening beside 20 mW from six to eight, from a quarter to six on: 15 min at 30 mW leave 33 J of 60,
+    two hours at 10 mW would take 72 J, so 55 minutes later the battery is empty. With 40 mW all day it never is."""
+    world = hand_made.world([], [])._replace(battery_j=np.full(3, 60.0), idle_w=np.array([0.0, 0.0, 0.03]))
+    for sun, expected in ((([0.0] * 6 + [0.02] * 2 + [0.0] * 16), 900 + 3300), ([0.04] * 24, math.inf)):
+        there = world._replace(harvest=Harvest(np.array([sun] * 3), 0.1, 6 * 3600 - 900))
+        blank = hand_made.ledger(there)
+        naps = Naps(*np.zeros((3, 0), np.int32))
+        ledger = blank._replace(
+            idle_pj=60 * there.idle_pj, harvested_pj=there.idle_pj, wasted_pj=there.idle_pj, naps=naps
+        )
+        assert seconds(measure(hand_made.run(there, ledger))) == pytest.approx(expected)
+
+
+def test_the_first_death_is_the_first_though_that_sensor_woke() -> None:
+    world = hand_made.world([], [])
+    sun = Harvest(np.zeros((3, 24)), 0.1, 0)
+    naps = Naps(np.array([1], np.int32), np.array([20], np.int32), np.array([40], np.int32))
+    ledger = hand_made.ledger(world)._replace(died=np.array([-1, -1, 50], np.int32), naps=naps)
+    metrics = measure(hand_made.run(world._replace(harvest=sun), ledger))
+    assert seconds(metrics) == 20
+    assert (metrics.sensors_alive, metrics.wakings) == (2, 1)
 
 
 def test_batteries_of_10_j_at_the_rate_of_the_steady_part() -> None:

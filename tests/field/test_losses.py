@@ -25,6 +25,7 @@ SMALL = {
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"sensors.battery": "2 mJ"},
+    {"sensors.battery": "2 mJ", "sensors.harvest": "5 uW"},
     {"sensors.queue": 3},
     {"protocol.stranded": "kept"},
     {"protocol.relays": "open", "protocol.alpha": 1},
@@ -44,6 +45,9 @@ def slow_losses(run: serai.FieldRun) -> list[tuple[int, int, str]]:
         expiry = int(np.floor(event["time_s"] + event["lifetime_s"])) + 1
         died_s = rows["sensors"][event["node"]]["died_s"]
         if expiry >= run.scenario.duration_s or (died_s is not None and np.ceil(event["time_s"]) > died_s):
+            continue
+        naps = [nap for nap in rows.get("naps", []) if nap["node"] == event["node"]]
+        if any(nap["since_s"] < np.ceil(event["time_s"]) <= nap["until_s"] for nap in naps):
             continue
         lay = [(np.ceil(event["time_s"]), event["node"])]
         lay += [

@@ -43,7 +43,10 @@ def assert_same(product: Records, naive: Records) -> None:
     assert product.control_messages == naive.control_messages
     assert product.control_bits == naive.control_bits
     assert product.control_pj == naive.control_pj
+    assert sorted(product.naps) == sorted(naive.naps)
     assert product.idle_pj == naive.idle_pj
+    assert product.harvested_pj == naive.harvested_pj
+    assert product.wasted_pj == naive.wasted_pj
     assert product.steady_pj == naive.steady_pj
     if product.watched is not None and naive.watched is not None:
         for name in ("control", "sessions", "heads", "spent"):  # those of one second in any order
@@ -68,6 +71,12 @@ def test_cet_is_its_naive_twin(case: Case) -> None:
 @many
 @given(cases("dg"))
 def test_dg_is_its_naive_twin(case: Case) -> None:
+    assert_same(product_records(*case), play(*case))
+
+
+@many
+@given(st.sampled_from(["ced", "cet", "dg"]).flatmap(lambda protocol: cases(protocol, sun=True)))
+def test_sensors_that_die_and_wake_are_played_alike(case: Case) -> None:
     assert_same(product_records(*case), play(*case))
 
 

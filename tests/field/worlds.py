@@ -6,28 +6,25 @@ can be asked of both.
 
 import math
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from serai.core.jit import announced_compilation
-from serai.field import log
-from serai.field.engine.state import DROPS, TRANSFERS
-from serai.field.log import OUTCOMES, FullLog, Ledger
+from serai.field.equipment import harvest_of
 from serai.field.passes import Ranges
 from serai.field.sections import FieldScenario
 from serai.field.simulation import draw_failing, run_protocol
 from serai.field.world import People, World, who_hears_whom
 from serai.world.grid import Grid
 from serai.world.mobility import Tracks, random_waypoint
-from tests.field.drawn_settings import PROTOCOL_SETTINGS, sections_for
+from tests.field.drawn_settings import PROTOCOL_SETTINGS, SUN, sections_for
 from tests.field.naive import play
-from tests.field.naive.parts import Drop, Reception, Records, Transfer, Watched
+from tests.field.naive.parts import Records
+from tests.field.twin_words import as_records
 from tests.field.wishes import as_recorded
 
 Place = tuple[float, float]
@@ -173,57 +170,6 @@ def product_records(world: World, scenario: FieldScenario, key: int, until_death
         ledger, full = run_protocol(world, scenario, key, True, until_death)
     assert full is not None
     return as_records(ledger, full)
-
-
-def as_records(ledger: Ledger, full: FullLog) -> Records:
-    """Ledger and full log as the naive twins would write them."""
-    receptions = zip(
-        ledger.reception_event,
-        ledger.reception_subscriber,
-        ledger.reception_s,
-        ledger.reception_wanted,
-        strict=True,
-    )
-    return Records(
-        receptions=[Reception(int(e), int(p), int(t), bool(wanted)) for e, p, t, wanted in receptions],
-        transfers=[
-            Transfer(time_s, event, sender, receiver, addressee, TRANSFERS[kind], OUTCOMES[outcome] == "accepted")
-            for time_s, event, sender, receiver, addressee, kind, outcome, _, _ in rows_of(full.transfers)
-        ],
-        kept=list(zip(full.transfers.stored.tolist(), full.transfers.moved.tolist(), strict=True)),
-        drops=[
-            Drop(time_s, event, node, DROPS[reason]) for time_s, event, node, _, reason, _, _ in rows_of(full.drops)
-        ],
-        whose=[(addressee, bool(held), after) for _, _, _, addressee, _, held, after in rows_of(full.drops)],
-        drops_by_reason=Counter(ledger.drops),
-        transmissions=ledger.transmissions.tolist(),
-        sent=ledger.sent.tolist(),
-        received=ledger.received.tolist(),
-        event_pj=ledger.event_pj.tolist(),
-        control_pj=ledger.control_pj.tolist(),
-        idle_pj=[0] * len(ledger.died) if ledger.idle_pj is None else ledger.idle_pj.tolist(),
-        control_messages=Counter(ledger.control_messages),
-        control_bits=Counter(ledger.control_bits),
-        died=ledger.died.tolist(),
-        steady_pj=np.stack([ledger.steady_event_pj, ledger.steady_control_pj], axis=1).tolist(),
-        watched=None if full.watched is None else as_watched(ledger, full.watched),
-    )
-
-
-def as_watched(ledger: Ledger, seen: log.Watched) -> Watched:
-    """What was seen of every slot as the naive twins would write it."""
-    kinds, sensors = list(ledger.control_messages), len(ledger.sent)
-    return Watched(
-        control=[(time_s, kinds[kind], count) for time_s, kind, count in rows_of(seen.control)],
-        sessions=[(subscriber - sensors, *rest) for subscriber, *rest in rows_of(seen.sessions)],  # type: ignore[misc]
-        heads=list(rows_of(seen.heads)),  # type: ignore[arg-type]
-        spent=list(rows_of(seen.spent)),  # type: ignore[arg-type]
-    )
-
-
-def rows_of(columns: Sequence[NDArray[np.integer[Any]]]) -> Iterator[tuple[int, ...]]:
-    """The rows of a table, as plain numbers."""
-    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 IMPLEMENTATIONS: dict[str, Callable[[World, FieldScenario, int], Records]] = {
@@ -408,20 +354,29 @@ def make_case(
     if rng.random() < 0.5:
         queues = np.array([max(round(scenario.sensors.queue * rng.choice([1, 1, 0.5, 2])), 1) for _ in world.sensor_x])
     idle_w = np.array([scenario.sensors.idle_w * rng.choice([1, 1, 0, 3]) for _ in world.sensor_x])
-    own = {"failing": failing, "battery_j": batteries, "queue": queues, "idle_w": idle_w if idle_w.any() else None}
+    watts = np.outer([rng.choice([0.0, 1.0, 1.0, 3.0]) for _ in world.sensor_x], scenario.sensors.harvest_w)
+    harvest = harvest_of(scenario, watts)
+    if harvest is not None:  # an hour may begin at any time
+        harvest = harvest._replace(since_midnight_s=rng.randrange(86_400) if rng.random() < 0.5 else 3550)
+    own = {"failing": failing, "harvest": harvest, "battery_j": batteries, "queue": queues}
+    own["idle_w"] = idle_w if idle_w.any() else None
     return Case(world._replace(**own), scenario, key)
 
 
-def cases(protocol: str) -> st.SearchStrategy[Case]:
-    """A small world and any settings of a protocol; shown as the call of `make_case` that gives it again."""
+def cases(protocol: str, sun: bool = False) -> st.SearchStrategy[Case]:
+    """A small world and any settings of a protocol; shown as the call of `make_case` that gives it again.
+
+    `sun`: sensors harvest.
+    """
+    sections = sections_for(protocol)
+    if sun:
+        sections = sections | {"sensors": sections["sensors"] | SUN}
     return st.builds(
         make_case,
         st.just(protocol),
         shapes(),
         st.fixed_dictionaries(PROTOCOL_SETTINGS[protocol]),
-        st.fixed_dictionaries(
-            {name: st.fixed_dictionaries(section) for name, section in sections_for(protocol).items()}
-        ),
+        st.fixed_dictionaries({name: st.fixed_dictionaries(section) for name, section in sections.items()}),
         st.integers(0, 2**62 - 1),
     )
 

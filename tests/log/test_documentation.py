@@ -9,7 +9,7 @@ import pytest
 
 from serai.field.engine.state import DROPS as FIELD_DROPS
 from serai.field.engine.state import TRANSFERS as FIELD_TRANSFERS
-from serai.field.equipment_tables import EQUIPPED_FIELD_TABLES
+from serai.field.equipment_tables import EQUIPPED_FIELD_TABLES, HARVESTING_FIELD_TABLES
 from serai.field.log import OUTCOMES as FIELD_OUTCOMES
 from serai.field.tables import GROUPED_FIELD_TABLES, ROLES
 from serai.kinds import KINDS
@@ -104,7 +104,8 @@ def test_files() -> None:
         **{name: kind for kind, own in OWN.items() for name in own},
         **{name: f"{kind}, `--full-log`" for kind, one in KINDS.items() for name in one.run.form().optional},
         **dict.fromkeys(GROUPED_FIELD_TABLES, "field, if there are groups"),
-        **dict.fromkeys(EQUIPPED_FIELD_TABLES, "field, if sensors differ or listening costs"),
+        **dict.fromkeys(EQUIPPED_FIELD_TABLES, "field, if sensors differ, listen at a cost or harvest"),
+        **dict.fromkeys(HARVESTING_FIELD_TABLES, "field, if sensors harvest"),
         MARKS: "`serai node log`",
     }
 

@@ -31,6 +31,8 @@ class Told:
         if self.field:  # sensors that are dead have no events any more
             died_s = run.tables["sensors"].to_pandas().died_s
             lived &= ~(born > died_s[events.node].to_numpy())
+            for nap in rows_of(run, "naps") if "naps" in run.tables else ():
+                lived &= ~((events.node == nap["node"]) & (born > nap["since_s"]) & (born <= nap["until_s"]))
         self.size = np.ones(len(events)) if self.field else events.size_bytes.to_numpy()
         self.begun = transfers[["end_s", "sender"]]
         self.changes = [

@@ -292,6 +292,27 @@ def test_sensors_that_die(browser: Any, folder: Path) -> None:
     assert page.state(1e9)["spent"][:100] == run.ledger.event_pj.tolist()
 
 
+def test_sensors_that_wake(browser: Any, folder: Path) -> None:
+    """What the dead held is gone, and who has woken publishes again; the card tells of what the whole run brought."""
+    sun = {"sensors.battery": "0.01 J", "sensors.idle": "80 uW", "sensors.harvest": "60 uW", "sensors.wake": 0.2}
+    run = serai.simulate(serai.load_scenario("field", SHORT | sun, protocol="cet"), seed=3, full_log=True)
+    assert isinstance(run, serai.FieldRun)
+    assert run.metrics.wakings > 10
+    page, told = Page(browser, file_of(run, folder, "waking")), Told(run)
+    page.go(1e9)
+    assert (page.number("delivered"), page.number("wanted")) == (run.metrics.delivered_pairs, run.metrics.wanted_pairs)
+    for t in (*drawn_times(page), np.inf):
+        assert page.state(min(t, 1e9))["level"] == told.levels(t)
+    nap, counted = rows_of(run, "naps")[0], rows_of(run, "equipment")
+    for t, dead in ((nap["since_s"], False), (nap["since_s"] + 1, True), (nap["until_s"], True)):
+        page.go(t)
+        page.js("replay.select({ node: arguments[0] })", nap["node"])
+        assert page.js("return document.getElementById('dead') !== null") == dead
+    for name, count in (("harvested", "harvested_pj"), ("wasted", "wasted_pj"), ("listened", "idle_pj")):
+        shown = page.js("return document.getElementById(arguments[0]).textContent", name)
+        assert float(shown) == pytest.approx(counted[nap["node"]][count] / 1e12, abs=1e-4)
+
+
 def test_heads_sessions_and_control_messages_are_those_of_the_tables(browser: Any, folder: Path) -> None:
     run = run_of("cet")
     page = Page(browser, file_of(run, folder, "cet"))

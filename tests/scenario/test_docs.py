@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import PlainSerializer
 
 from serai.core.content import Attribute, parse, parse_template
 from serai.core.errors import BadScenario, BadSubscription
@@ -37,7 +38,8 @@ def default_of(field):
     if field.is_required() or default is None:
         return "none"
     if isinstance(default, tuple):
-        default = default[0] if default else []
+        written = next((mark.func for mark in field.metadata if isinstance(mark, PlainSerializer)), list)
+        default = written(default) if default else []
     return json.dumps(unit.format(default) if unit else default)
 
 

@@ -47,6 +47,14 @@ def test_properties_of_a_geojson(tmp_path: Path) -> None:
     assert own.places == ("feature 1", "feature 2", "feature 3")
 
 
+def test_harvest_by_the_hour(tmp_path: Path) -> None:
+    rows = "gate,1,2,2 mW", "pond,3,4,", "oak,5,6,6-8: 2 mW; 20-21: 0.5 mW"
+    sun = tuple({6: 2e-3, 7: 2e-3, 20: 0.5e-3}.get(hour, 0.0) for hour in range(24))
+    assert read(tmp_path, "id,x,y,harvest", *rows).own.harvest_w == ((2e-3,) * 24, None, sun)
+    path = geojson(tmp_path, {"harvest": {"6-8": "2 mW", "20-21": "0.5 mW"}}, {"harvest": ["2 mW"] * 24}, {})
+    assert read_sensors(path, FIELD).own.harvest_w == (sun, (2e-3,) * 24, None)
+
+
 def test_other_columns_are_ignored_and_other_files_have_none(tmp_path: Path) -> None:
     own = read(tmp_path, "id,x,y,colour,batteries", "gate,1,2,red,many").own
     assert own == own.nothing(("line 2",))
@@ -74,6 +82,10 @@ def test_other_columns_are_ignored_and_other_files_have_none(tmp_path: Path) -> 
         ("idle", "-1 uW", '"-1 uW" is not between 0 and 1000 W'),
         ("idle", "2 kW", '"2 kW" is not between 0 and 1000 W'),
         ("idle", "inf W", '"inf W" is not a power; write it like "2 mW"'),
+        ("harvest", "60", 'a power needs a unit; write "60 mW"'),
+        ("harvest", "2 kW", '"2 kW" is not between 0 and 1000 W'),
+        ("harvest", "6-18: 2 mW; 8-9: 1 mW", "the hour from 8 to 9 is there twice"),
+        ("harvest", "18-6.5: 2 mW", '"18-6.5" is not a span of hours; write it like "6-18", from 0 to 24'),
         ("queue", "0", '"0" is not a whole number from 1 to 1,000,000'),
         ("queue", "-3", '"-3" is not a whole number from 1 to 1,000,000'),
         ("queue", "2.5", '"2.5" is not a whole number from 1 to 1,000,000'),

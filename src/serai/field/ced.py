@@ -26,15 +26,17 @@ from typing import Literal
 from serai.core.jit import engine, shared, step
 from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.forwarding import line_up_arrived, take_turn
-from serai.field.collection.sessions import meet
+from serai.field.collection.sessions import meet, meet_all
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import expire, publish_next_event
+from serai.field.collection.waking import wake
 from serai.field.engine.batteries import listen
 from serai.field.engine.control import draw_all_maps
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import AFTER_ALL, births_left, is_over, set_clock, short_of_room, visits_left
 from serai.field.engine.state import Field, Limits
 from serai.field.engine.turns import call_next_line, pop_place, sensor_at
+from serai.field.engine.visiting import somebody_is_new
 from serai.field.world import World
 
 PAPER = "N. Liu et al., Sensors 2009, 9(10), 7580-7594"
@@ -66,6 +68,7 @@ def advance(field: Field, rules: CollectionRules, start: int) -> int:
         if deaths_need_room(field):
             return slot
         bury(field, rules)
+        wake(field, rules)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -80,6 +83,8 @@ def run_slot(field: Field, rules: CollectionRules, slot: int) -> None:
     expire(field)
     while births_left(field):
         publish_next_event(field, rules)
+    if somebody_is_new(field):
+        meet_all(field, rules)
     while visits_left(field):
         meet(field, rules)
     while field.tally[0].in_line > 0:

@@ -29,6 +29,7 @@ from serai.field.collection.deaths import bury, deaths_need_room
 from serai.field.collection.heads import elect
 from serai.field.collection.settings import CollectionRules, CommunitySettings, collection_rules
 from serai.field.collection.storing import store
+from serai.field.collection.waking import wake
 from serai.field.engine.batteries import charge, listen
 from serai.field.engine.ledger import (
     accept,
@@ -128,6 +129,7 @@ def advance(field: Field, rules: Rules, start: int) -> int:
             return slot
         if field.tally[0].exhausted > 0:
             bury(field, rules.collection)
+        wake(field, rules.collection)
         if is_over(field):
             return slot + 1
     return field.limits.slots

@@ -21,6 +21,7 @@ from pydantic import Field as setting
 from serai.core.content import matches
 from serai.core.jit import engine, shared, step
 from serai.core.order import contact_rank
+from serai.field.collection.kin import is_renewed, wake_sensors
 from serai.field.engine.batteries import exhaust, forget_exhausted, is_dead, listen, mark_dead, pay
 from serai.field.engine.ledger import find, log_drop, log_transfer, receive, to_subscriber_pj
 from serai.field.engine.place import most_listeners
@@ -28,6 +29,7 @@ from serai.field.engine.reach import in_touch
 from serai.field.engine.setup import drive, lay_out
 from serai.field.engine.slots import begin_visit, births_left, is_over, set_clock, short_of_room, visits_left
 from serai.field.engine.state import DEAD, EXPIRED, FULL, NONE, SOURCE, Field, Limits, Records, records
+from serai.field.engine.visiting import is_visiting, somebody_is_new
 from serai.field.world import World
 
 PAPER = "baseline of CED (Sensors 2009) and CET (Journal of Software 2010)"
@@ -141,6 +143,8 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         expire(field, queues)
         while births_left(field):
             publish_next_event(field, queues)
+        if somebody_is_new(field):
+            meet_all(field, rules, queues)
         while visits_left(field):
             meet(field, rules, queues)
         for subscriber in range(len(field.subscribers)):
@@ -149,6 +153,7 @@ def advance(field: Field, rules: Rules, queues: Queues, start: int) -> int:
         listen(field)
         if field.tally[0].exhausted > 0:
             bury(field, queues)
+        wake(field)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -206,14 +211,35 @@ def bury(field: Field, queues: Queues) -> None:
     forget_exhausted(field, count)
 
 
+@step
+def wake(field: Field) -> None:
+    """The end of the slot for sensors that have harvested enough: their kin are new to whoever is beside them."""
+    for i in range(wake_sensors(field)):
+        is_renewed(field, field.power.kin[field.power.woken[i]])
+
+
 # ---- contacts
 
 
 @step
 def meet(field: Field, rules: Rules, queues: Queues) -> None:
-    """The next visit of the slot: contacts end where the sensor is out of reach, and begin where it is new."""
-    visit = field.visits[field.tally[0].visited]
+    """The next visit of the slot."""
+    nth = field.tally[0].visited
     field.tally[0].visited += 1
+    meet_in(field, rules, queues, field.visits[nth])
+
+
+@step
+def meet_all(field: Field, rules: Rules, queues: Queues) -> None:
+    """All visits of a slot in which sensors are new: also of those who stay where they are beside them."""
+    for subscriber in range(len(field.subscribers)):
+        if is_visiting(field, subscriber):
+            meet_in(field, rules, queues, field.power.visit[0])
+
+
+@step
+def meet_in(field: Field, rules: Rules, queues: Queues, visit: Records) -> None:
+    """A visit: contacts end where the sensor is out of reach, and begin where it is new."""
     heard = begin_visit(field, visit, rules.silent_while_pausing)
     if not (visit.came or visit.went):
         return

@@ -9,11 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from serai.core.errors import BadInput
+from serai.core.harvest import HOURS
 from serai.field.passes import Ranges
 from serai.field.sections import MOST_EVENTS, FieldScenario
+from serai.field.world import Harvest
 from serai.world.equipment import Own
 from serai.world.files import bad_file
 from serai.world.grid import Floats, Numbers
+
+_DAY_S = 86_400
+_MOST_J = 9e6
 
 
 class Equipment(NamedTuple):
@@ -24,6 +29,7 @@ class Equipment(NamedTuple):
     queue: Numbers | None  # None: as the scenario says
     ranges: Ranges | None  # None: by cells
     idle_w: Floats | None  # None: listening costs nobody anything
+    harvest: Harvest | None  # None: nobody harvests
 
 
 def equip(scenario: FieldScenario, own: Own) -> Equipment:
@@ -35,14 +41,35 @@ def equip(scenario: FieldScenario, own: Own) -> Equipment:
     if scenario.events.file is None:
         _check_events(scenario, interval_s)
     idle_w = _filled(own.idle_w, scenario.sensors.idle_w)
+    battery_j = _filled(own.battery_j, scenario.sensors.battery_j)
     queue = _filled(own.queue, scenario.sensors.queue).astype(np.int32)
     return Equipment(
-        battery_j=_filled(own.battery_j, scenario.sensors.battery_j),
+        battery_j=battery_j,
         interval_s=interval_s,
         queue=None if (queue == scenario.sensors.queue).all() else queue,
         ranges=ranges_of(scenario, _filled(own.range_m, scenario.radio.range_m or math.nan)),
         idle_w=idle_w if idle_w.any() else None,
+        harvest=_harvest(scenario, own, battery_j),
     )
+
+
+def harvest_of(scenario: FieldScenario, watts: Floats) -> Harvest | None:
+    """What sensors harvest under a scenario, if anything."""
+    begin_s = 0 if scenario.begin is None else math.floor(scenario.begin) % _DAY_S
+    return Harvest(watts, scenario.sensors.wake, begin_s) if watts.any() else None
+
+
+def _harvest(scenario: FieldScenario, own: Own, battery_j: Floats) -> Harvest | None:
+    usual = scenario.sensors.harvest_w
+    watts = np.array([usual if one is None else one for one in own.harvest_w], np.float64).reshape(-1, HOURS)
+    most_j = float((battery_j + watts.mean(axis=1) * scenario.duration_s).max(initial=0.0))
+    if watts.any() and most_j > _MOST_J:
+        where = scenario.sensors.file if any(own.harvest_w) else "sensors.harvest"
+        raise BadInput(
+            f"{where}: the battery of a sensor and what it harvests in the whole run come to {most_j / 1e6:.6g} MJ;"
+            " at most 9 MJ can be counted: less power, or a shorter duration"
+        )
+    return harvest_of(scenario, watts)
 
 
 def ranges_of(scenario: FieldScenario, sensors_m: Floats) -> Ranges | None:

@@ -18,14 +18,19 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.core.harvest import HOURS
 from serai.field.log import FieldRun
+from serai.field.naps import first_death_s, lived_s
 from serai.field.sections import FieldScenario
+from serai.field.world import World
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _S_PER_DAY: Final = 86_400
 _PJ_PER_J: Final = 1e12
+_S_PER_HOUR: Final = 3_600
+_DAYS_TO_SETTLE: Final = 10
 _SETTLED: Final = 1 / 2  # of the events' lifetime: most copies that are sent are younger than that
 _AT_MOST: Final = 1 / 4  # of the time in which events are born
 
@@ -66,9 +71,9 @@ def lifetimes_of(run: FieldRun) -> Lifetimes:
     with_control = _first_death_days(
         run, ledger.spent_pj(control=True), ledger.steady_event_pj + ledger.steady_control_pj
     )
-    dead = ledger.died[ledger.died >= 0]
+    first_s = first_death_s(ledger)
     extrapolated = with_control if run.scenario.radio.control_costs else events_only
-    days = int(dead.min()) / _S_PER_DAY if len(dead) else extrapolated
+    days = extrapolated if first_s is None else first_s / _S_PER_DAY
     return Lifetimes(days, events_only, with_control)
 
 
@@ -79,27 +84,68 @@ def _first_death_days(run: FieldRun, spent_pj: Counts, steady_pj: Counts) -> flo
     """
     if not len(spent_pj):
         return math.nan
-    ledger, battery_pj = run.ledger, run.world.battery_j * _PJ_PER_J
+    ledger, world = run.ledger, run.world
     living = ledger.died < 0
     end_s: float = run.scenario.duration_s if ledger.ended_s is None else ledger.ended_s
-    from_all = _lives_s(battery_pj, spent_pj, np.where(living, end_s, ledger.died))
+    seconds = np.where(living, end_s, ledger.died) if ledger.naps is None else lived_s(ledger, math.floor(end_s))
+    from_all = _lives_s(world, spent_pj, seconds)
     steady = steady_part(run.scenario)
     if steady is not None:
-        steady_pj = steady_pj + np.outer(steady.seconds, run.world.idle_pj)
+        steady_pj = steady_pj + np.outer(steady.seconds, world.idle_pj)
     if steady is None or end_s < steady.end or not (living & (steady_pj.sum(axis=0) > 0)).any():
         return float(from_all.min()) / _S_PER_DAY
-    lasting = _steady_life_s(battery_pj[living], steady_pj[:, living], steady)
+    lasting = _steady_life_s(world, living, steady_pj, steady)
     return min(lasting, float(from_all[~living].min(initial=math.inf))) / _S_PER_DAY
 
 
-def _steady_life_s(battery_pj: Floats, steady_pj: Counts, steady: SteadyPart) -> float:
-    """When the first battery is empty if all sensors always spend as in the halves of the steady part."""
-    whole = _lives_s(battery_pj, steady_pj.sum(axis=0), sum(steady.seconds)).min()
-    halves = [_lives_s(battery_pj, pj, seconds).min() for pj, seconds in zip(steady_pj, steady.seconds, strict=True)]
+def _steady_life_s(world: World, living: NDArray[np.bool_], steady_pj: Counts, steady: SteadyPart) -> float:
+    """When the first battery is empty if the living always spend as in the halves of the steady part."""
+    whole = _lives_s(world, steady_pj.sum(axis=0), sum(steady.seconds))[living].min()
+    parts = zip(steady_pj, steady.seconds, strict=True)
+    halves = [_lives_s(world, pj, seconds)[living].min() for pj, seconds in parts]
+    if math.isinf(whole) or any(map(math.isinf, halves)):  # by what it harvests every sensor lives on
+        return float(whole)
     shrunk = math.sqrt(halves[0]) * math.sqrt(halves[1]) / whole
     return float(whole if math.isinf(shrunk) else whole / shrunk)
 
 
-def _lives_s(battery_pj: Floats, spent_pj: Counts, seconds: Floats | float) -> Floats:
+def _lives_s(world: World, spent_pj: Counts, seconds: Floats | Counts | float) -> Floats:
     """How long each battery lasts at what was spent in so many seconds."""
+    battery_pj = world.battery_j * _PJ_PER_J
+    if world.harvest is not None:
+        return lasting_s(world, spent_pj / np.maximum(seconds, 1))
     return np.where(spent_pj > 0, battery_pj / np.maximum(spent_pj, 1) * seconds, math.inf)
+
+
+def lasting_s(world: World, spent_pj_per_s: Floats) -> Floats:
+    """How long each battery lasts if so much is always spent, day by day with what is harvested in its hours."""
+    battery_pj = world.battery_j * _PJ_PER_J
+    if world.harvest is None:
+        return np.where(spent_pj_per_s > 0, battery_pj / np.maximum(spent_pj_per_s, 1e-12), math.inf)
+    hour = world.harvest.since_midnight_s // _S_PER_HOUR
+    net = np.roll(world.harvest.pj - spent_pj_per_s[:, None], -hour, axis=1) * float(_S_PER_HOUR)
+    late_s = world.harvest.since_midnight_s % _S_PER_HOUR  # the first hour has begun already
+    return np.array([_lasting_s(full, by_hour, late_s) for full, by_hour in zip(battery_pj, net, strict=True)])
+
+
+def _lasting_s(full_pj: float, by_hour_pj: Floats, late_s: int) -> float:
+    """How long one battery lasts that begins full, and gains or loses so much in each hour of a day."""
+    left, time_s = full_pj, float(-late_s)
+    changes = by_hour_pj.tolist()
+    for days in range(_DAYS_TO_SETTLE):
+        morning, clipped = left, False
+        for nth, change in enumerate(changes):
+            share = 1.0 - late_s / _S_PER_HOUR if days == nth == 0 else 1.0
+            if left + change * share <= 0:
+                return float(time_s + (nth + 1 - share - left / change) * _S_PER_HOUR)
+            clipped |= left + change * share > full_pj
+            left = min(left + change * share, full_pj)
+        time_s += HOURS * _S_PER_HOUR
+        lost = morning - left
+        if lost <= 0 and days > 0:
+            return math.inf
+        if lost > 0 and not clipped and days > 0:  # from now on each day takes the same
+            deepest = -min(0.0, float(np.cumsum(by_hour_pj).min()))
+            whole = max(math.floor((left - deepest) / lost), 0)
+            left, time_s = left - whole * lost, time_s + whole * HOURS * _S_PER_HOUR
+    return math.inf

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.field.naps import lived_at
 from serai.field.sections import FieldScenario
 from serai.field.world import World
 from serai.log.run import SimulatedRun, TableForm
@@ -25,6 +26,14 @@ Flags = NDArray[np.bool_]
 OUTCOMES: Final = ("accepted", "refused", "lost")
 
 
+class Naps(NamedTuple):
+    """The times between deaths and wakings of sensors that harvest; those who woke no more are not among them."""
+
+    node: Numbers
+    since_s: Times  # it died with this second
+    until_s: Times  # and woke with this one
+
+
 class Ledger(NamedTuple):
     """What metrics need of a run: always kept, and equal to the full log added up."""
 
@@ -39,12 +48,15 @@ class Ledger(NamedTuple):
     control_pj: Counts  # [sensor] picojoules
     steady_event_pj: Counts  # [half, sensor] of these, in the halves of the run's steady part: field/lifetime.py
     steady_control_pj: Counts
-    died: Times  # [sensor] the second in which its battery was empty; -1: it lived on
+    died: Times  # [sensor] the second in which its battery was empty; -1: it lived at the end
     drops: dict[str, int]  # by reason
     control_messages: dict[str, int]  # by kind
     control_bits: dict[str, int]  # by kind
     ended_s: float | None = None  # when the first death ended the run, if it was to end with it
     idle_pj: Counts | None = None  # [sensor] picojoules that listening took, where it costs anything
+    harvested_pj: Counts | None = None  # [sensor], where anybody harvests
+    wasted_pj: Counts | None = None  # [sensor] of these, what its battery could not hold
+    naps: Naps | None = None  # where anybody harvests
 
     def spent_pj(self, control: bool) -> Counts:
         """What each sensor spent on events and on listening, and on `control` messages too."""
@@ -149,9 +161,9 @@ class FieldRun(SimulatedRun):
     @property
     def born(self) -> Flags:
         """Which events of the world were born: not those of sensors already dead, nor any after the end of the run."""
-        second, died = np.ceil(self.world.event_time_s), self.ledger.died[self.world.event_sensor]
+        second = np.ceil(self.world.event_time_s).astype(np.int64)
         ended_s = np.inf if self.ledger.ended_s is None else self.ledger.ended_s
-        born: Flags = ((died < 0) | (second <= died)) & (second <= ended_s)
+        born: Flags = lived_at(self.ledger, self.world.event_sensor, second) & (second <= ended_s)
         return born
 
     @property

@@ -19,6 +19,7 @@ from serai.field.collection.settings import CommunitySettings
 from serai.field.contacts import exact_contacts, sensor_contacts
 from serai.field.engine.state import DROPS, RETURN
 from serai.field.log import Drops, FieldRun, Transfers
+from serai.field.naps import cut
 from serai.field.visits import Reach
 from serai.log.losses import DEAD, EXPIRED, FULL, NEVER_MET, NOT_SENT, STRANDED, Losses
 from serai.world.ranges import SensorContacts
@@ -77,10 +78,10 @@ def logged_contacts(run: FieldRun) -> SensorContacts:
 
 
 def _while_alive(run: FieldRun, contacts: SensorContacts) -> SensorContacts:
-    died = run.ledger.died[contacts.sensor]
-    end_s: Numbers = np.where(died < 0, contacts.end_s, np.minimum(contacts.end_s, died + 1))  # it dies with its second
-    cut = contacts._replace(end_s=end_s)
-    return SensorContacts._make(column[cut.start_s < end_s] for column in cut)
+    row, start_s, end_s = cut(run.ledger, contacts.sensor, contacts.start_s, contacts.end_s)
+    pieces = SensorContacts(contacts.subscriber[row], contacts.sensor[row], start_s, end_s)
+    order = np.lexsort((pieces.sensor, pieces.subscriber, pieces.start_s))
+    return SensorContacts._make(column[order] for column in pieces)
 
 
 def expiry_s(run: FieldRun) -> Numbers:

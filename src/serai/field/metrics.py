@@ -20,6 +20,7 @@ from serai.field.engine.state import DROPS
 from serai.field.lifetime import lifetimes_of, steady_part
 from serai.field.log import FieldRun, FullLog, Ledger, Transfers
 from serai.field.losses import losses_of
+from serai.field.naps import NEVER, dead_times, lived_s
 from serai.field.protocols import PROTOCOLS
 from serai.field.visits import Visits
 from serai.log.losses import loss_metrics
@@ -69,6 +70,9 @@ class FieldMetrics(TimedMetrics):
         "J", better=-1, says="Energy that the control messages of all sensors take.", chapter="cost"
     )
     idle_energy_j: float = metric("J", better=-1, says="Energy that all sensors spent on listening.", chapter="cost")
+    harvested_energy_j: float = metric("J", says="Energy that all sensors harvested.", chapter="cost")
+    wasted_energy_j: float = metric("J", says="Of that, what their batteries could not hold.", chapter="cost")
+    wakings: int = metric(says="How often a sensor that was dead had harvested enough to live again.")
     control_messages: int = metric(better=-1, says="Control messages sent, of all kinds.")
     control_bits: int = metric("bit", better=-1, says="Bits of all control messages.")
     load_imbalance: float = metric(
@@ -137,11 +141,12 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         energy_j=int(ledger.event_pj.sum()) / _PJ_PER_J,
         control_energy_j=int(ledger.control_pj.sum()) / _PJ_PER_J,
         idle_energy_j=0.0 if ledger.idle_pj is None else int(ledger.idle_pj.sum()) / _PJ_PER_J,
+        **_harvested(ledger),
         control_messages=sum(ledger.control_messages.values()),
         control_bits=sum(ledger.control_bits.values()),
         fairness_communities=jain(_community_ratios(run, interested, delivered)),
         sensors_alive=int((ledger.died < 0).sum()),
-        alive_share=ratio(lived_s(run).sum(), _slots(run) * len(ledger.died)),
+        alive_share=ratio(lived_s(ledger, _slots(run)).sum(), _slots(run) * len(ledger.died)),
         load_imbalance=ratio(ledger.event_pj.max(initial=0) * len(ledger.event_pj), ledger.event_pj.sum()),
         **_deliveries(run, interested, delivered),
         **delay_metrics(delivered.delay_s),
@@ -152,6 +157,15 @@ def measure_field(run: FieldRun, *, upper_bound: bool = False) -> FieldMetrics:
         **lost,
         **(_upper_bounds(run) if upper_bound else _NO_BOUNDS),
     )
+
+
+def _harvested(ledger: Ledger) -> dict[str, Any]:
+    """What was harvested and wasted, and how often a sensor woke."""
+    return {
+        "harvested_energy_j": 0.0 if ledger.harvested_pj is None else float(ledger.harvested_pj.sum()) / _PJ_PER_J,
+        "wasted_energy_j": 0.0 if ledger.wasted_pj is None else float(ledger.wasted_pj.sum()) / _PJ_PER_J,
+        "wakings": 0 if ledger.naps is None else len(ledger.naps.node),
+    }
 
 
 def _as_born(run: FieldRun) -> FieldRun:
@@ -304,17 +318,15 @@ def pairs_field(run: FieldRun) -> RunPairs:
     )
 
 
-def lived_s(run: FieldRun) -> Counts:
-    """How many seconds each sensor lived: it dies with the end of one."""
-    died = run.ledger.died.astype(np.int64)
-    return np.where(died < 0, _slots(run), died + 1)
-
-
 def alive_over_time(run: FieldRun) -> tuple[NDArray[np.int32], Counts]:
-    """How many sensors live from which second on: the start, and the second after each death."""
-    died, deaths = np.unique(run.ledger.died[run.ledger.died >= 0], return_counts=True)
-    since_s = np.concatenate([[0], died + 1]).astype(np.int32)
-    return since_s, len(run.ledger.died) - np.concatenate([[0], np.cumsum(deaths)])
+    """How many sensors live from which second on: the start, and the second after each death or waking."""
+    naps = dead_times(run.ledger)
+    woke = naps.until_s[naps.until_s != NEVER]
+    changed = np.concatenate([naps.since_s, woke]).astype(np.int64) + 1
+    by = np.repeat([-1, 1], [len(naps.since_s), len(woke)])
+    since_s, which = np.unique(np.concatenate([[0], changed]), return_inverse=True)
+    more = np.bincount(which[1:], by, len(since_s)).astype(np.int64)
+    return since_s.astype(np.int32), len(run.ledger.died) + np.cumsum(more)
 
 
 # --- The ledger out of the full log

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from serai.core.content import Attribute
 from serai.core.errors import BadSubscription
+from serai.core.harvest import HOURS, MOST_W, format_harvest, parse_harvest
 from serai.core.units import (
     TIME,
     Bits,
@@ -39,7 +40,6 @@ from serai.scenario.section import (
     Violation,
     misread,
 )
-from serai.world.equipment import MOST_W
 
 
 def _place(value: object) -> object:
@@ -57,6 +57,31 @@ Place = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
 ]
 
+
+def _harvest(value: object) -> object:
+    try:
+        return parse_harvest(value)
+    except ValueError as error:
+        raise PydanticCustomError("harvest", "{problem}", {"problem": str(error)}) from None
+
+
+_POWER = {"type": "string", "examples": ["2 mW"]}
+Harvest = Annotated[
+    tuple[float, ...],
+    BeforeValidator(_harvest),
+    PlainSerializer(format_harvest, when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _POWER,
+                {"type": "object", "additionalProperties": _POWER},
+                {"type": "array", "items": _POWER, "minItems": HOURS, "maxItems": HOURS},
+            ],
+            "examples": ["2 mW", {"6-18": "2 mW"}],
+        }
+    ),
+]
+"""A power for each hour of the day."""
 
 _MOST_CELLS = 100_000_000
 _SMALLEST_CELL_M = 0.001
@@ -118,7 +143,7 @@ class SensorSection(Section):
     file: FilePath = Field(
         None,
         description='Positions for placement = "file": CSV or GeoJSON, with what each sensor has of its own: battery,'
-        " interval, queue, range, idle. A relative path starts at the folder of this scenario.",
+        " interval, queue, range, idle, harvest. A relative path starts at the folder of this scenario.",
     )
     battery_j: Joules = Field(10.0, gt=0, le=9e6, alias="battery", description="Energy of each sensor at the start.")
     queue: int = Field(
@@ -145,6 +170,17 @@ class SensorSection(Section):
         le=MOST_W,
         alias="idle",
         description="Power that a sensor takes while it listens, as it does all its life; in the papers' worlds none.",
+    )
+    harvest_w: Harvest = Field(
+        (0.0,) * HOURS,
+        alias="harvest",
+        description='Power that a sensor harvests: "2 mW", by the hour of the day {"6-18" = "2 mW"}, or 24 powers.',
+    )
+    wake: float = Field(
+        0.1,
+        gt=0,
+        le=1,
+        description="A dead sensor that harvests wakes when its battery holds this share of what it held at the start.",
     )
     relays: Places = Field(
         None,

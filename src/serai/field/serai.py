@@ -21,7 +21,8 @@ from serai.field.engine.batteries import listen
 from serai.field.engine.reach import come_to
 from serai.field.engine.setup import drive, grown, lay_out
 from serai.field.engine.slots import births_left, is_over, set_clock, short_of_room, visits_left
-from serai.field.engine.state import Field, Limits
+from serai.field.engine.state import Field, Limits, Records
+from serai.field.engine.visiting import is_visiting, somebody_is_new
 from serai.field.serai_parts.contact import deposit, hand_over, load, unload
 from serai.field.serai_parts.control import flood_map, renew_prices, say_hello
 from serai.field.serai_parts.copies import clear, publish_next_event
@@ -33,6 +34,7 @@ from serai.field.serai_parts.sessions import begin_session, look_around
 from serai.field.serai_parts.settings import Settings, rules_of
 from serai.field.serai_parts.spreading import spread_new_copies
 from serai.field.serai_parts.state import MESSAGES, Serai
+from serai.field.serai_parts.waking import wake
 from serai.field.world import World
 
 PAPER = "serai's own (docs/field/serai.md)"
@@ -99,6 +101,7 @@ def advance(net: Serai, start: int) -> int:
             return slot
         if field.tally[0].exhausted > 0:
             bury(net)
+        wake(net)
         if is_over(field):
             return slot + 1
     return field.limits.slots
@@ -118,6 +121,8 @@ def run_slot(net: Serai, slot: int) -> None:
         clear(net)
     if slot % net.rules.price_interval == 1 % net.rules.price_interval:
         renew_prices(net)
+    if somebody_is_new(field):
+        move_all(net)
     while visits_left(field):
         move(net)
     for i in range(subscribers):
@@ -127,10 +132,24 @@ def run_slot(net: Serai, slot: int) -> None:
 
 @step
 def move(net: Serai) -> None:
-    """The next visit of the slot: a subscriber is in another place or on another leg of its track."""
+    """The next visit of the slot."""
+    nth = net.field.tally[0].visited
+    net.field.tally[0].visited += 1
+    move_in(net, net.field.visits[nth])
+
+
+@step
+def move_all(net: Serai) -> None:
+    """All visits of a slot in which sensors are new: also of those who stay where they are beside them."""
+    for subscriber in range(net.rules.subscribers):
+        if is_visiting(net.field, subscriber):
+            move_in(net, net.field.power.visit[0])
+
+
+@step
+def move_in(net: Serai, visit: Records) -> None:
+    """A visit: a subscriber is in another place, or on another leg of its track, or beside sensors that are new."""
     field = net.field
-    visit = field.visits[field.tally[0].visited]
-    field.tally[0].visited += 1
     who = field.subscribers[visit.subscriber]
     net.walkers[visit.subscriber].entered = visit.came
     who.segment, who.leg, who.moving, who.audible = visit.segment, visit.leg, visit.moving, True

@@ -16,7 +16,7 @@ from serai.field.asking import ask_by_file, draw_interests, with_wishes
 from serai.field.births import draw_events
 from serai.field.engine.state import DROPS, LOOKS, MESSAGES, NONE, Field, Limits
 from serai.field.equipment import equip
-from serai.field.lifetime import SteadyPart, steady_part
+from serai.field.lifetime import SteadyPart, lasting_s, steady_part
 from serai.field.log import (
     Control,
     Drops,
@@ -24,6 +24,7 @@ from serai.field.log import (
     FullLog,
     Heads,
     Ledger,
+    Naps,
     Sessions,
     Spent,
     Transfers,
@@ -42,6 +43,7 @@ from serai.world.grid import Floats, Grid, Numbers, place_grid, place_uniform
 from serai.world.positions import Listed, read_sensors
 
 _LONGER = 1.5  # a simulation until the first death that did not see it goes on this much longer
+_LONGEST, _LONGEST_S = 6.0, 3e8  # where sensors harvest nobody may ever die: up to so many times what was expected
 
 
 def simulate_field(
@@ -64,14 +66,16 @@ def simulate_until_death(scenario: FieldScenario, seed: int, full_log: bool) -> 
     spent = ledger.spent_pj(scenario.radio.control_costs)
     if not spent.any() and not (ledger.died != NONE).any():
         raise BadInput("until death: no sensor spends energy in this scenario, so none will ever die")
-    guess = scenario.duration_s * float((world.battery_j * 1e12 / np.maximum(spent, 1)).min())
-    while True:
+    guess = float(lasting_s(world, np.maximum(spent, 1) / scenario.duration_s).min())
+    longest = math.inf if world.harvest is None else min(_LONGEST_S, _LONGEST * guess)
+    while guess < longest:
         longer = scenario.model_copy(update={"duration_s": math.ceil(_LONGER * guess)})
         world = build_world(longer, seed)
         ledger, full = run_protocol(world, longer, order_key(seed), full_log, until_death=True)
         if ledger.ended_s is not None:
             return FieldRun(longer, scenario.protocol.name, seed, world, ledger, full)
         guess *= _LONGER
+    raise BadInput("until death: with what they harvest no sensor is seen to die")
 
 
 # ---- the world
@@ -101,6 +105,7 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         failing=draw_failing(scenario, len(x), seed),
         queue=has.queue,
         idle_w=has.idle_w,
+        harvest=has.harvest,
         **who_hears_whom(grid, (x, y), has.ranges, tracks, scenario.duration_s, people.turning_m),
     )
 
@@ -228,6 +233,7 @@ def limits_of(world: World, scenario: FieldScenario, key: int, full_log: bool, u
         control_costs=radio.control_costs,
         loss=radio.loss,
         fail_slot=scenario.sensors.fail_at_s if len(world.failing) else NONE,
+        since_midnight=0 if world.harvest is None else world.harvest.since_midnight_s,
         in_metres=world.ranges is not None,
         **bits,
     )
@@ -265,6 +271,7 @@ def ledger_of(field: Field) -> Ledger:
         event_pj=field.sensors.event_pj.copy(),
         control_pj=field.sensors.control_pj.copy(),
         idle_pj=field.idled_pj.copy() if len(field.idled_pj) else None,
+        **(harvest_counts(field) if len(field.power.woken) else {}),
         steady_event_pj=steady_pj[:, 0].copy(),
         steady_control_pj=steady_pj[:, 1].copy(),
         drops={reason: int(count) for reason, count in zip(DROPS, field.drops, strict=True)},
@@ -273,6 +280,16 @@ def ledger_of(field: Field) -> Ledger:
         died=field.sensors.died.copy(),
         ended_s=float(tally.died) if limits.until_death and tally.died != NONE else None,
     )
+
+
+def harvest_counts(field: Field) -> dict[str, Any]:
+    """What was harvested, and who slept when."""
+    naps = field.power.naps[: field.tally[0].naps]
+    return {
+        "harvested_pj": field.power.harvested_pj.copy(),
+        "wasted_pj": field.power.wasted_pj.copy(),
+        "naps": Naps(*(naps[name].copy() for name in Naps._fields)),
+    }
 
 
 def control_bits_of(field: Field, messages: dict[str, int]) -> dict[str, int]:

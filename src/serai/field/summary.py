@@ -9,6 +9,7 @@ from typing import Final
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics
+from serai.field.naps import first_death_s
 from serai.field.paper import METRICS
 from serai.log.summary import DELAY, DELIVERED, Line, counted, counted_losses
 
@@ -31,7 +32,7 @@ _UPPER_BOUNDS: Final = (
 
 def summary_field(run: FieldRun, metrics: FieldMetrics) -> Sequence[Line]:
     """A run in a field for the terminal."""
-    simulated = bool((run.ledger.died >= 0).any())
+    simulated = first_death_s(run.ledger) is not None
     costs = [line._replace(remark="simulated") if simulated and line.name == "lifetime" else line for line in _COSTS]
     dropped = counted("dropped", {reason: getattr(metrics, f"drops_{reason}") for reason in DROPS})
     bounds = () if math.isnan(metrics.upper_bound_direct) else _UPPER_BOUNDS

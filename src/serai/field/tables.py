@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from serai.field.asking import with_wishes
 from serai.field.engine.state import DROPS, TRANSFERS
-from serai.field.equipment_tables import EQUIPPED_FIELD_TABLES, columns_of_equipment, equipment_from, idle_pj_from
+from serai.field.equipment_tables import (
+    EQUIPPED_FIELD_TABLES,
+    HARVESTING_FIELD_TABLES,
+    columns_of_equipment,
+    equipment_from,
+    powers_from,
+)
 from serai.field.log import (
     OUTCOMES,
     Control,
@@ -59,7 +65,7 @@ SENSORS = pa.schema(
         column("event_pj", PICOJOULES, "energy it spent on events"),
         column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
         *(column(name, PICOJOULES, says) for name, says in STEADY.items()),
-        column("died_s", SECONDS, "when its battery was empty; null: it lived on", nullable=True),
+        column("died_s", SECONDS, "when its battery was empty for good; null: it lived at the end", nullable=True),
     ]
 )
 
@@ -391,7 +397,7 @@ def _ledger_from(counts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> L
         steady_event_pj=steady[:2],
         steady_control_pj=steady[2:],
         died=np.nan_to_num(array(sensors, "died_s", np.float64), nan=-1).astype(np.int32),
-        idle_pj=idle_pj_from(tables.get("equipment")),
+        **powers_from(tables),
         **counts,
     )
 
@@ -437,4 +443,5 @@ def _watched_from(tables: Mapping[str, pa.Table], kinds: tuple[str, ...]) -> Wat
     )
 
 
-FORM = TableForm(FIELD_TABLES, columns_of, parts_from, GROUPED_FIELD_TABLES | EQUIPPED_FIELD_TABLES | FULL_FIELD_TABLES)
+_OPTIONAL = GROUPED_FIELD_TABLES | EQUIPPED_FIELD_TABLES | HARVESTING_FIELD_TABLES | FULL_FIELD_TABLES
+FORM = TableForm(FIELD_TABLES, columns_of, parts_from, _OPTIONAL)

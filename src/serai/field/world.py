@@ -54,6 +54,25 @@ class Wanted(NamedTuple):
     wishes: Wishes
 
 
+class Harvest(NamedTuple):
+    """What sensors harvest, and when the dead wake."""
+
+    watts: Floats  # [N, 24] by hour of the day
+    wake: float  # the share of a whole battery with which a dead sensor wakes
+    since_midnight_s: int  # at the run's time 0
+
+    @property
+    def pj(self) -> NDArray[np.int64]:
+        """What each sensor harvests in a second of each hour, in whole picojoules."""
+        pj: NDArray[np.int64] = np.rint(self.watts * 1e12).astype(np.int64)
+        return pj
+
+    def wake_pj(self, battery_j: Floats) -> NDArray[np.int64]:
+        """What must be in each battery for a dead sensor to wake, in picojoules."""
+        least: NDArray[np.int64] = np.maximum(np.ceil(self.wake * np.rint(battery_j * 1e12)), 1).astype(np.int64)
+        return least
+
+
 class World(NamedTuple):
     """All that is given before the first slot; N sensors, P subscribers, E events, K attributes.
 
@@ -84,6 +103,12 @@ class World(NamedTuple):
     wishes: Wishes | None = None  # what a file of subscriptions says
     queue: Numbers | None = None  # [N] copies that each can hold, where some can hold more than others
     idle_w: Floats | None = None  # [N] power while listening, where that costs anything
+    harvest: Harvest | None = None  # where somebody harvests
+
+    @property
+    def feels_time(self) -> bool:
+        """Whether batteries change by themselves: by listening or by what is harvested."""
+        return self.idle_w is not None or self.harvest is not None
 
     @property
     def contents(self) -> Floats:

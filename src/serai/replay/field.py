@@ -12,6 +12,7 @@ from serai.field.engine.state import DROPS
 from serai.field.log import Drops, FieldRun, FullLog, Transfers, Watched
 from serai.field.losses import expiry_s, losses_of, lost_pairs
 from serai.field.metrics import radio_of
+from serai.field.naps import dead_times
 from serai.log.losses import LOST
 from serai.replay.sheet import (
     EVERYTHING,
@@ -29,6 +30,7 @@ from serai.replay.sheet import (
 )
 from serai.world.mobility import Tracks
 
+_PJ_PER_J = 1e12
 STORED, REFUSED, MOVED, FIRST = 4, 8, 16, 32  # beside the kind of a transfer, in the same byte
 _RISING = (
     *("birthMs", "event", "dropEvent", "linkFrom", "link", "lostEvent"),
@@ -81,7 +83,12 @@ def _equipment(run: FieldRun) -> dict[str, Numbers]:
         own["battery"] = world.battery_j
     if world.queue is not None:
         own["capacity"] = world.queue
-    if run.ledger.idle_pj is not None:
+    if run.world.harvest is not None:
+        counted = {"harvested": "harvested_pj", "wasted": "wasted_pj", "listened": "idle_pj"}
+        own |= {name: getattr(run.ledger, counts) / _PJ_PER_J for name, counts in counted.items()}
+        dead = dead_times(run.ledger)
+        own |= {"deadNode": dead.node, "deadFrom": dead.since_s, "deadTo": dead.until_s}
+    elif run.ledger.idle_pj is not None:
         own |= {"idle": world.idle_pj.astype(np.float64), "idled": run.ledger.idle_pj.astype(np.float64)}
     return own
 

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.field.lifetime import lasting_s
 from serai.field.log import FieldRun
 from serai.field.losses import losses_of
-from serai.field.metrics import lived_s
+from serai.field.naps import lived_s
 from serai.lab import pairs_of
 from serai.log.losses import LOST
 from serai.log.pairs import Count
@@ -126,6 +127,7 @@ def battery_days(runs: Sequence[SimulatedRun]) -> Numbers | None:
     if not fields:
         return None
     spent_pj = sum(run.ledger.spent_pj(run.scenario.radio.control_costs) for run in fields)
-    days = sum(lived_s(run) for run in fields) / _S_PER_DAY
-    lives: Numbers = fields[0].world.battery_j * _PJ_PER_J / np.maximum(spent_pj, 1.0) * days
+    lived = sum(lived_s(run.ledger, int(pairs_of(run).duration_s)) for run in fields)
+    world, spent_per_s = fields[0].world, spent_pj / np.maximum(lived, 1)
+    lives: Numbers = lasting_s(world, spent_per_s) / _S_PER_DAY
     return lives

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from serai.core.units import ENERGY, LENGTH, POWER, TIME, Dimension, parse_quantity
+from serai.core.harvest import parse_harvest, parse_power
+from serai.core.units import ENERGY, LENGTH, TIME, Dimension, parse_quantity
 
-MOST_W = 1000.0
 _MOST_COPIES = 1_000_000
 
 
@@ -23,6 +23,7 @@ class Own(NamedTuple):
     queue: tuple[int | None, ...]
     range_m: tuple[float | None, ...]
     idle_w: tuple[float | None, ...]
+    harvest_w: tuple[tuple[float, ...] | None, ...]  # by hour of the day
     places: tuple[str, ...]  # where the file says it: "line 3"
 
     @classmethod
@@ -70,14 +71,6 @@ def _above_0(dimension: Dimension, most: float, in_words: str) -> Callable[[Any]
     return read
 
 
-def _power(written: Any) -> float:
-    """A power, perhaps none."""
-    number = parse_quantity(written, POWER)
-    if not 0 <= number <= MOST_W:
-        raise ValueError(f"{json.dumps(written)} is not between 0 and {MOST_W:g} W")
-    return number
-
-
 def _copies(written: Any) -> int:
     """A whole number of copies."""
     text = str(written)
@@ -91,5 +84,6 @@ _COLUMNS: Mapping[str, Callable[[Any], Any]] = {
     "interval": _above_0(TIME, 1e12, "1e12 s"),
     "queue": _copies,
     "range": _above_0(LENGTH, 1e7, "10,000 km"),
-    "idle": _power,
+    "idle": parse_power,
+    "harvest": parse_harvest,
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import serai
 from serai.core.streams import order_key
@@ -16,7 +17,8 @@ from tests.field.naive.field import Network
 from tests.field.naive.flood import Carried, Flood
 from tests.field.naive.parts import Records
 from tests.field.test_twins import assert_same
-from tests.field.worlds import Case, as_records, cases, product_records
+from tests.field.twin_words import as_records
+from tests.field.worlds import Case, cases, product_records
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "protocols" / "sensors.py"
 OWN = {
@@ -71,8 +73,20 @@ def test_the_first_death_is_the_same(case: Case) -> None:
     assert_same(product_records(*case, until_death=True), own_records(case, until_death=True))
 
 
+@many
+@given(cases("dg", sun=True))
+def test_those_who_wake_under_dg_are_played_alike(case: Case) -> None:
+    assert_same(product_records(*case), own_records(case))
+
+
+@many
+@given(cases("ced", sun=True).filter(floods_whole))
+def test_those_who_wake_under_ced_are_played_alike(case: Case) -> None:
+    assert_same(product_records(*case), own_records(case))
+
+
 @pytest.mark.parametrize("name", list(FLOODS))
-@given(case=cases("dg"))
+@given(case=st.booleans().flatmap(lambda sun: cases("dg", sun)))
 def test_floods_are_what_the_obvious_version_does(name: str, case: Case) -> None:
     assert_same(flooded(name, case), FLOODS[name](*case).run())
 

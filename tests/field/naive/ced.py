@@ -210,6 +210,16 @@ class Ced(Network):
                         self.strand(new, session.subscriber.number)
         self.communities.sort(key=lambda community: community.sensors[0].number)
 
+    def form_anew(self, kin: frozenset[int]) -> None:
+        """The living kin are in communities as they touch."""
+        self.communities = [group for group in self.communities if group.sensors[0].number not in kin]
+        living = [sensor for sensor in self.sensors if sensor.number in kin and sensor.died < 0]
+        for community in self.communities_of(living):
+            self.communities.append(community)
+            self.draw_map(community)
+            self.form(community)
+        self.communities.sort(key=lambda community: community.sensors[0].number)
+
     def form(self, community: Community) -> None:
         """A community has formed."""
 

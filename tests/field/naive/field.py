@@ -38,6 +38,7 @@ from tests.field.naive.parts import (
     transmit_pj,
     visit_at,
 )
+from tests.field.naive.power import Power
 
 
 class News(NamedTuple):
@@ -50,7 +51,7 @@ class News(NamedTuple):
 # --- The network --------------------------------------------------------------------------------------------
 
 
-class Network:
+class Network(Power):
     """All sensors, subscribers and communities of one world, and the steps that every protocol shares."""
 
     def __init__(self, world: World, scenario: Scenario, key: int) -> None:
@@ -87,6 +88,9 @@ class Network:
         for sensor in self.sensors:
             sensor.neighbors = [other for other in self.in_touch(sensor) if other is not sensor]
         self.communities = self.communities_of(self.sensors)
+        self.new: set[int] = set()
+        kin = [frozenset(sensor.number for sensor in group.sensors) for group in self.communities]
+        self.kin = [next(group for group in kin if sensor.number in group) for sensor in self.sensors]
         self.subscribers = [
             Subscriber(
                 number,
@@ -114,12 +118,13 @@ class Network:
         for slot in range(self.scenario.duration_s):
             self.now = slot
             for number in self.world.failing if slot == self.scenario.sensors.fail_at_s else ():
-                self.sensors[number].exhausted = True
+                self.sensors[number].exhausted = self.sensors[number].broken = True
             self.expire()
             self.bear()
             self.act()
             self.listen()
             self.bury()
+            self.wake()
             self.watch()
             if until_death and any(sensor.died >= 0 for sensor in self.sensors):
                 break
@@ -131,6 +136,8 @@ class Network:
             self.records.event_pj.append(sensor.event_pj)
             self.records.control_pj.append(sensor.control_pj)
             self.records.idle_pj.append(sensor.idled_pj)
+            self.records.harvested_pj.append(sensor.harvested_pj)
+            self.records.wasted_pj.append(sensor.wasted_pj)
             self.records.left_over.append(sensor.queue)
         self.records.steady_pj = self.in_steady_part()
         return self.records
@@ -188,17 +195,9 @@ class Network:
     def left_pj(self, sensor: Sensor) -> int:
         """What is left of the sensor's battery."""
         spent = sensor.event_pj + (sensor.control_pj if self.radio.control_costs else 0)
-        return sensor.battery_pj - spent - sensor.idled_pj
+        return sensor.battery_pj - spent - sensor.idled_pj + sensor.harvested_pj - sensor.wasted_pj
 
-    # Batteries, idle listening, and step 6, deaths.
-
-    def listen(self) -> None:
-        """Every living sensor has listened for a second; it pays what it can."""
-        for sensor in self.sensors:
-            if sensor.died < 0 and sensor.idle_pj:
-                sensor.idled_pj += min(sensor.idle_pj, self.left_pj(sensor))
-                if self.left_pj(sensor) == 0:
-                    sensor.exhausted = True
+    # Step 6, deaths.
 
     def bury(self) -> None:
         """The exhausted sensors die, their copies with them, and nobody is their neighbour any more."""
@@ -345,7 +344,8 @@ class Network:
         subscriber.visit = visit_at(subscriber.track, self.now)
         subscriber.received_in_slot = 0
         subscriber.place = here = self.place(subscriber)
-        came, went = bool(here - before), bool(before - here)
+        beside = {sensor.number for sensor in self.in_touch(subscriber)} if self.new else set()
+        came, went = bool(here - before) or bool(beside & self.new), bool(before - here)
         if not (came or went or last_leg != subscriber.leg):
             return None
         subscriber.audible = subscriber.here.is_leg or not self.settings.silent_while_pausing

@@ -64,6 +64,9 @@ class Records:
     event_pj: list[int] = field(default_factory=list)
     control_pj: list[int] = field(default_factory=list)
     idle_pj: list[int] = field(default_factory=list)
+    harvested_pj: list[int] = field(default_factory=list)
+    wasted_pj: list[int] = field(default_factory=list)
+    naps: list[tuple[int, int, int]] = field(default_factory=list)  # sensor, the slots in which it died and woke
     control_messages: Counter[str] = field(default_factory=Counter)
     control_bits: Counter[str] = field(default_factory=Counter)
     left_over: list[list["Copy"]] = field(default_factory=list)
@@ -188,6 +191,9 @@ class Sensor:
     range_m: float = math.inf
     idle_pj: int = 0  # what listening costs in a second
     idled_pj: int = 0
+    harvested_pj: int = 0
+    wasted_pj: int = 0
+    broken: bool = False  # it has failed, and wakes no more
     queue: list[Copy] = field(default_factory=list)
     neighbors: list["Sensor"] = field(default_factory=list)
     forwards: int = 0

@@ -100,7 +100,7 @@ def cut_off(field: Field, sensor: int) -> None:
 @step
 def regroup(field: Field, rules: CollectionRules, whole: int) -> None:
     """A community that lost sensors becomes the communities that its living ones form."""
-    group, first_new = field.communities[whole], field.tally[0].communities
+    group = field.communities[whole]
     for word in range(group.words):
         field.within_reach[word] = field.in_session[whole, word]
         while field.in_session[whole, word]:
@@ -108,15 +108,25 @@ def regroup(field: Field, rules: CollectionRules, whole: int) -> None:
     before = group.sensors
     living = divide(field, whole)
     divide_links(field, whole, before, living)
-    found_community(field, rules, whole)
-    for part in range(first_new, field.tally[0].communities):
+    part = whole
+    while part != NONE:
         found_community(field, rules, part)
+        part = part_after(field, part, whole, living)
     for nth in range(group.meets):
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
-            go_on(field, rules, nth, whole, first_new)
+            go_on(field, rules, nth, whole, living)
     for nth in range(group.meets):  # when it is known who is still there
         if field.within_reach[nth // BITS] & (1 << (nth % BITS)):
-            end_elsewhere(field, rules, nth, whole, first_new)
+            end_elsewhere(field, rules, nth, whole, living)
+
+
+@step
+def part_after(field: Field, part: int, whole: int, living: int) -> int:
+    """The next of the parts that a community has become, or NONE: they stand in `members` one after the other."""
+    following = field.communities[part].start + field.communities[part].sensors
+    if following >= field.communities[whole].start + living:
+        return NONE
+    return int(field.sensors[field.members[following]].community)
 
 
 @step
@@ -152,17 +162,35 @@ def divide(field: Field, whole: int) -> int:
 def new_part(field: Field, whole: int) -> int:
     """A new community with sessions like those of the one that it is a part of."""
     tally, group = field.tally[0], field.communities[whole]
-    part = tally.communities
-    tally.communities += 1
+    part = spare_part(field, whole)
+    if part == NONE:
+        part = tally.communities
+        field.communities[part].sessions = tally.sessions
+        tally.communities += 1
+        tally.sessions += group.meets
+    sessions = field.communities[part].sessions
     field.communities[part] = group
-    field.communities[part].sessions = tally.sessions
+    field.communities[part].sessions = sessions
     for nth in range(group.meets):
-        field.sessions[tally.sessions + nth] = field.sessions[group.sessions + nth]
-        field.sessions[tally.sessions + nth].community = part
-    tally.sessions += group.meets
+        field.sessions[sessions + nth] = field.sessions[group.sessions + nth]
+        field.sessions[sessions + nth].community = part
     for word in range(group.words):
         field.met[part, word] = field.met[whole, word]
     return int(part)
+
+
+@step
+def spare_part(field: Field, whole: int) -> int:
+    """A spare record of a part of the same community at the start, or NONE; there are some where the dead wake.
+
+    So there are never more records than sensors, however often they die and wake: until their kin form anew,
+    a sensor is the lowest of a new part at most once.
+    """
+    if len(field.power.woken) > 0:
+        for part in range(field.tally[0].communities):
+            if field.communities[part].spare and field.communities[part].origin == field.communities[whole].origin:
+                return part
+    return NONE
 
 
 @step
@@ -224,12 +252,13 @@ def number_members(field: Field, community: int) -> None:
 
 
 @step
-def go_on(field: Field, rules: CollectionRules, nth: int, whole: int, first_new: int) -> None:
+def go_on(field: Field, rules: CollectionRules, nth: int, whole: int, living: int) -> None:
     """A session of the whole goes on with the parts in reach of its subscriber; their layers are drawn up anew."""
-    subscriber = field.sessions[field.communities[whole].sessions + nth].subscriber
+    group = field.communities[whole]
+    subscriber = field.sessions[group.sessions + nth].subscriber
     in_reach = find_reach(field, find_listeners(field, subscriber))
     for i in range(in_reach):
-        if field.near[i] == whole or field.near[i] >= first_new:
+        if group.start <= field.communities[field.near[i]].start < group.start + living:
             session = field.communities[field.near[i]].sessions + nth
             open_session(field, session)
             renew_zone(field, rules, session)
@@ -237,12 +266,11 @@ def go_on(field: Field, rules: CollectionRules, nth: int, whole: int, first_new:
 
 
 @step
-def end_elsewhere(field: Field, rules: CollectionRules, nth: int, whole: int, first_new: int) -> None:
+def end_elsewhere(field: Field, rules: CollectionRules, nth: int, whole: int, living: int) -> None:
     """A session of the whole ends with the parts out of reach of its subscriber."""
-    session = field.communities[whole].sessions + nth
-    if not is_going_on(field, session):
-        strand(field, rules, session)
-    for part in range(first_new, field.tally[0].communities):
+    part = whole
+    while part != NONE:
         session = field.communities[part].sessions + nth
         if not is_going_on(field, session):
             strand(field, rules, session)
+        part = part_after(field, part, whole, living)

@@ -21,15 +21,30 @@ from serai.field.engine.sessions import (
     take_first,
 )
 from serai.field.engine.slots import begin_visit
-from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field
+from serai.field.engine.state import EXPIRED_COPY, NONE, STRANDED, UNCOUNTED, Field, Records
 from serai.field.engine.turns import line_up
+from serai.field.engine.visiting import is_visiting
 
 
 @step
 def meet(field: Field, rules: CollectionRules) -> None:
-    """The next visit of the slot: sessions end, begin, and hear of a changed path."""
-    visit = field.visits[field.tally[0].visited]
+    """The next visit of the slot."""
+    nth = field.tally[0].visited
     field.tally[0].visited += 1
+    meet_in(field, rules, field.visits[nth])
+
+
+@step
+def meet_all(field: Field, rules: CollectionRules) -> None:
+    """All visits of a slot in which sensors are new: also of those who stay where they are beside them."""
+    for subscriber in range(len(field.subscribers)):
+        if is_visiting(field, subscriber):
+            meet_in(field, rules, field.power.visit[0])
+
+
+@step
+def meet_in(field: Field, rules: CollectionRules, visit: Records) -> None:
+    """A visit: sessions end, begin, and hear of a changed path."""
     in_reach = find_reach(field, begin_visit(field, visit, rules.silent_while_pausing))
     leave(field, rules, visit.subscriber, in_reach)
     if not field.subscribers[visit.subscriber].audible:

@@ -4,8 +4,12 @@ A sensor that cannot pay for an event, or has nothing left, is exhausted: it nei
 rest of the slot, and dies with it.
 """
 
+from serai.core.harvest import HOURS
 from serai.core.jit import step
 from serai.field.engine.state import NONE, Field
+
+HOUR_SLOTS = 3600
+NEVER_PJ = (1 << 63) - 1
 
 
 @step
@@ -36,16 +40,29 @@ def charge(field: Field, sensor: int, cost: int) -> None:
 
 @step
 def listen(field: Field) -> None:
-    """At the end of a slot the living pay for having listened, at most what is left in their batteries."""
+    """At the end of a slot all harvest, and the living pay for having listened, at most what is in their batteries."""
     for sensor in range(len(field.idle_pj)):
         here = field.sensors[sensor]
-        if here.died != NONE:
-            continue
-        cost = min(field.idle_pj[sensor], here.left_pj)
-        here.left_pj -= cost
-        field.idled_pj[sensor] += cost
-        if here.left_pj == 0:
-            exhaust(field, sensor)
+        if len(field.power.woken) > 0:
+            harvest(field, sensor)
+        if here.died == NONE:
+            cost = min(field.idle_pj[sensor], here.left_pj)
+            here.left_pj -= cost
+            field.idled_pj[sensor] += cost
+            if here.left_pj == 0:
+                exhaust(field, sensor)
+        if len(field.power.woken) > 0 and here.left_pj > field.power.capacity_pj[sensor]:
+            field.power.wasted_pj[sensor] += here.left_pj - field.power.capacity_pj[sensor]
+            here.left_pj = field.power.capacity_pj[sensor]
+
+
+@step
+def harvest(field: Field, sensor: int) -> None:
+    """What a second brings."""
+    hour = (field.limits.since_midnight + field.clock[0].slot) // HOUR_SLOTS % HOURS
+    income = field.power.harvest_pj[sensor, hour]
+    field.sensors[sensor].left_pj += income
+    field.power.harvested_pj[sensor] += income
 
 
 @step
@@ -64,6 +81,8 @@ def let_fail(field: Field) -> None:
     if field.clock[0].slot == field.limits.fail_slot:
         for i in range(len(field.failing)):
             exhaust(field, field.failing[i])
+            if len(field.power.wake_pj) > 0:
+                field.power.wake_pj[field.failing[i]] = NEVER_PJ  # it does not wake
 
 
 @step

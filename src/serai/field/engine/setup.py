@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from serai.core.harvest import HOURS
 from serai.core.jit import kernel
 from serai.core.progress import measured_by
 from serai.field.engine.ledger import first_place
@@ -21,6 +22,7 @@ from serai.field.engine.state import (
     LINK,
     LOOKS,
     MESSAGES,
+    NAP,
     NONE,
     PASS,
     RECEPTION,
@@ -32,6 +34,7 @@ from serai.field.engine.state import (
     VISIT,
     Field,
     Limits,
+    Power,
     Records,
     records,
 )
@@ -91,8 +94,9 @@ def lay_out(
             next_line=np.zeros(sensors, np.int32),
             exhausted=np.zeros(sensors, np.int32),
             failing=world.failing,
-            idle_pj=np.empty(0, np.int64) if world.idle_w is None else world.idle_pj,
-            idled_pj=np.zeros(0 if world.idle_w is None else sensors, np.int64),
+            idle_pj=world.idle_pj if world.feels_time else np.empty(0, np.int64),
+            idled_pj=np.zeros(sensors if world.feels_time else 0, np.int64),
+            power=lay_out_power(world, place["hop_pj"]),
             arrived=np.zeros(pool, np.int32),
             within_reach=np.zeros(words, np.int64),
             open_sessions=np.zeros(words, np.int64),
@@ -104,6 +108,41 @@ def lay_out(
             **lay_out_ledger(world, limits, last_receptions),
         )
     )
+
+
+def lay_out_power(world: World, hop_pj: NDArray[np.int64]) -> Power:
+    """Who harvests what, and what waking needs to know of the start; empty where nobody harvests."""
+    sensors = 0 if world.harvest is None else len(world.sensor_x)
+    pj = np.empty((0, HOURS), np.int64) if world.harvest is None else world.harvest.pj
+    wake_pj = np.empty(0, np.int64) if world.harvest is None else world.harvest.wake_pj(world.battery_j)
+    groups = world.communities
+    return Power(
+        harvest_pj=pj,
+        capacity_pj=np.rint(world.battery_j[:sensors] * 1e12).astype(np.int64),
+        wake_pj=wake_pj,
+        harvested_pj=np.zeros(sensors, np.int64),
+        wasted_pj=np.zeros(sensors, np.int64),
+        woken=np.zeros(sensors, np.int32),
+        naps=records(2 * sensors, NAP),
+        visit=records(1, VISIT),
+        kin=groups.of_sensor[:sensors].astype(np.int32),
+        renewed=np.full(len(groups.size) if sensors else 0, NONE, np.int64),
+        members=groups.members[:sensors].astype(np.int32),
+        start=groups.member_start.astype(np.int32),
+        neighbors=groups.neighbors.astype(np.int32).copy() if sensors else np.empty(0, np.int32),
+        edges=groups.neighbor_start.astype(np.int32),
+        hop_pj=hop_pj.copy() if sensors else np.empty(0, np.int64),
+    )
+
+
+def with_spare_parts(field: Field) -> Field:
+    """The state with a record for every community that sensors could form by waking in one slot."""
+    if not len(field.power.woken):
+        return field
+    tally = field.tally[0]
+    groups, sessions = int(tally.communities) + len(field.sensors), int(tally.sessions) + len(field.links)
+    per_group = {name: grown(getattr(field, name), groups) for name in ("communities", "in_session", "met", "floods")}
+    return field._replace(sessions=grown(field.sessions, sessions), **per_group)
 
 
 def lay_out_ledger(world: World, limits: Limits, last_receptions: bool) -> dict[str, Any]:
@@ -199,7 +238,7 @@ def fill_pools(field: Field) -> Field:
     chain_free(field.copies, 0)
     field.tally[0].free_copies = len(field.copies)
     field.tally[0].communities, field.tally[0].sessions = len(field.communities), len(field.sessions)
-    return field
+    return with_spare_parts(field)
 
 
 def chain_free(pool: Records, start: int) -> None:
@@ -224,6 +263,9 @@ def grow(field: Field) -> Field:
         size = table_size(len(receptions))
         known, known_last = moved_table(field.known, field.known_last, len(field.subscribers), size)
         field = field._replace(receptions=receptions, known=known, known_last=known_last)
+    if len(field.power.woken):
+        naps = grown(field.power.naps, int(tally.naps) + len(field.sensors))
+        field = with_spare_parts(field._replace(power=field.power._replace(naps=naps)))
     if limits.full_log:
         transfers = int(tally.transfers) + limits.most_sent + limits.most_received * (2 + int(tally.longest))
         drops = int(tally.drops) + len(field.copies) + slot_rows + limits.most_born

@@ -58,7 +58,19 @@ def short_of_room(field: Field) -> bool:
     rows = tally.receptions + limits.most_received
     if rows > len(field.receptions) or 3 * rows > 2 * len(field.known):
         return True
+    if len(field.power.woken) > 0 and waking_is_short(field):
+        return True
     return limits.full_log and log_is_short(field)
+
+
+@step
+def waking_is_short(field: Field) -> bool:
+    """Whether all sensors could not wake in one slot, each a community of its own."""
+    tally, sensors = field.tally[0], len(field.power.woken)
+    few = tally.communities + sensors > len(field.communities)
+    return bool(
+        few or tally.sessions + len(field.links) > len(field.sessions) or tally.naps + sensors > len(field.power.naps)
+    )
 
 
 @step

@@ -68,6 +68,7 @@ COMMUNITY = np.dtype(
         ("head", "i4"),
         ("tree", "i4"),  # the head whose tree is built, or NONE
         ("place", "i4"),  # next place in preorder
+        ("spare", "u1"),  # a record of nobody: sensors have woken, and their kin formed anew without it
     ],
     align=True,
 )  # fmt: skip
@@ -153,6 +154,8 @@ DROP = np.dtype(
     align=True,
 )  # fmt: skip
 
+NAP = np.dtype([("node", "i4"), ("since_s", "i4"), ("until_s", "i4")], align=True)  # until it woke
+
 CLOCK = np.dtype(
     [
         ("slot", "i8"),
@@ -174,6 +177,7 @@ TALLY = np.dtype(
         ("died", "i8"),  # the slot in which the first battery was empty, or NONE
         ("exhausted", "i8"), ("unburied", "i8"),  # unburied: the slot's deaths wait for room in the pools
         ("communities", "i8"), ("sessions", "i8"),  # records in use
+        ("naps", "i8"), ("renewed", "i8"),  # of those who woke; the slot in which some community is new again
         ("over", "i8"),
         ("looks", "i8"),  # how often it was noted what each sensor has spent
         ("longest", "i8"),  # hops of the longest placement so far possible
@@ -212,6 +216,7 @@ class Limits(NamedTuple):
     route_bits: float
     election_bits: float
     notice_bits: float
+    since_midnight: int  # at slot 0, in seconds
     in_metres: bool  # who hears whom; else by cells: see serai.field.engine.reach
 
 
@@ -227,6 +232,26 @@ class Watch(NamedTuple):
     session_log: Records
     head_log: Records
     spent_log: Records
+
+
+class Power(NamedTuple):
+    """What sensors harvest, and who wakes: `serai.field.collection.kin`. Empty where nobody harvests."""
+
+    harvest_pj: NDArray[np.int64]  # [sensor, hour] in a slot
+    capacity_pj: NDArray[np.int64]  # of each battery
+    wake_pj: NDArray[np.int64]  # with so much a dead sensor wakes
+    harvested_pj: NDArray[np.int64]  # so far
+    wasted_pj: NDArray[np.int64]  # of it, what batteries could not hold
+    woken: NDArray[np.int32]  # sensors that wake with this slot
+    naps: Records  # of those who woke
+    visit: Records  # [1]: of somebody beside sensors that have formed anew
+    kin: NDArray[np.int32]  # of each sensor: its community at the start
+    renewed: NDArray[np.int64]  # of each community at the start: the slot in which it is new again
+    members: NDArray[np.int32]  # at the start: members[start[kin] : start[kin + 1]]
+    start: NDArray[np.int32]
+    neighbors: NDArray[np.int32]  # at the start, of sensor s from edges[s] on
+    edges: NDArray[np.int32]
+    hop_pj: NDArray[np.int64]
 
 
 class Field(NamedTuple):
@@ -279,8 +304,9 @@ class Field(NamedTuple):
     next_line: NDArray[np.int32]  # sensors in line for the next slot
     exhausted: NDArray[np.int32]  # sensors that die with this slot
     failing: NDArray[np.int32]  # sensors that fail in `limits.fail_slot`
-    idle_pj: NDArray[np.int64]  # what listening costs each sensor in a slot; empty: nobody anything
+    idle_pj: NDArray[np.int64]  # what listening costs each sensor in a slot; empty: nobody anything, nor harvests
     idled_pj: NDArray[np.int64]  # what it has cost so far
+    power: Power
     arrived: NDArray[np.int32]  # relayed copies that may go on from the next slot
     tree_order: NDArray[np.int32]  # sensors of each community in preorder of its head's tree
     # scratch

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from serai.core.energy import distance, receive_pj, transmit_pj
+from serai.core.harvest import HOURS
 from serai.field.engine.place import broadcast_ranges
 from serai.field.engine.state import DEAD, DROPS, FULL, LOOKS, MESSAGES, NONE, Limits
 from serai.field.kit.parts import ALIVE, Guest, Site
-from serai.field.log import Drops, FullLog, Ledger, Transfers
+from serai.field.log import Drops, FullLog, Ledger, Naps, Transfers
 from serai.field.world import World
 from serai.world.mobility import position_at
 
@@ -25,6 +26,10 @@ class Books:
         self.broadcast_m = broadcast_ranges(world).tolist()
         self.control_costs, self.full_log = limits.control_costs, limits.full_log
         self.now = 0
+        self.harvest_pj, self.wake_pj = np.empty((0, HOURS), np.int64), np.empty(0, np.int64)
+        if world.harvest is not None:
+            self.harvest_pj, self.wake_pj = world.harvest.pj, world.harvest.wake_pj(world.battery_j)
+        self.naps: list[tuple[int, int, int]] = []
         self.transmissions = [0] * len(world.event_sensor)
         self.receptions: list[tuple[int, int, int, bool]] = []
         self.transfers: list[tuple[Any, ...]] = []
@@ -40,11 +45,12 @@ class Books:
 
     def left_pj(self, site: Site) -> int:
         """What is left of the sensor's battery."""
-        return site.battery_pj - site.event_pj - site.idled_pj - (site.control_pj if self.control_costs else 0)
+        held = site.battery_pj + site.harvested_pj - site.wasted_pj
+        return held - site.event_pj - site.idled_pj - (site.control_pj if self.control_costs else 0)
 
     def pays(self, site: Site, cost: int) -> bool:
         """Whether the sensor can pay for an event; then it has. With nothing left it is exhausted."""
-        left = site.battery_pj - site.event_pj - site.idled_pj - (site.control_pj if self.control_costs else 0)
+        left = self.left_pj(site)
         able = not site.exhausted and cost <= left
         if able:
             site.event_pj += cost
@@ -61,13 +67,24 @@ class Books:
             site.exhausted = True
 
     def listen(self, sites: Sequence[Site]) -> None:
-        """At the end of a slot the living pay for having listened, at most what is left in their batteries."""
-        if self.world.idle_w is None:
+        """At the end of a slot all harvest, and the living pay for having listened, at most what they have."""
+        if not self.world.feels_time:
             return
-        for site in sites:
+        hour = (self.limits.since_midnight + self.now) // _HOUR_S % HOURS
+        income = self.harvest_pj[:, hour].tolist() if len(self.harvest_pj) else [0] * len(sites)
+        for site, more in zip(sites, income, strict=True):
+            site.harvested_pj += more
             if site.died == ALIVE:
                 site.idled_pj += min(site.idle_pj, self.left_pj(site))
                 site.exhausted = site.exhausted or self.left_pj(site) == 0
+            site.wasted_pj += max(self.left_pj(site) - site.battery_pj, 0)
+
+    def wakes(self, site: Site) -> bool:
+        """Whether a sensor that died before this slot has harvested enough to live; if so, its nap is noted."""
+        if not len(self.wake_pj) or not 0 <= site.died < self.now or self.left_pj(site) < self.wake_pj[site.number]:
+            return False
+        self.naps.append((site.number, site.died, self.now))
+        return True
 
     def look_at_spending(self, sites: Sequence[Site], slot: int) -> None:
         """At the begin, middle and end of the steady part: note what each sensor has spent before this slot."""
@@ -161,7 +178,11 @@ class Books:
         steady = np.zeros((2, len(sites), 2), np.int64)  # of a run that ended before its steady part did
         if len(self.spent) == LOOKS:
             steady = np.diff(np.array(self.spent, np.int64).reshape(LOOKS, -1, 2), axis=0)
-        counts = {name: np.array([getattr(site, name) for site in sites], np.int64) for name in _COUNTED}
+        counts: dict[str, Any] = {
+            name: np.array([getattr(site, name) for site in sites], np.int64) for name in _COUNTED
+        }
+        if len(self.wake_pj):
+            counts |= {name: np.array([getattr(site, name) for site in sites], np.int64) for name in _HARVESTED}
         ledger = Ledger(
             reception_event=event,
             reception_subscriber=subscriber,
@@ -174,11 +195,15 @@ class Books:
             drops=dict(zip(DROPS, self.dropped, strict=True)),
             control_messages=dict(zip(MESSAGES, self.messages, strict=True)),
             control_bits={kind: int(bits) for kind, bits in zip(MESSAGES, self.bits, strict=True)},
-            idle_pj=None if self.world.idle_w is None else np.array([site.idled_pj for site in sites], np.int64),
+            idle_pj=np.array([site.idled_pj for site in sites], np.int64) if self.world.feels_time else None,
+            naps=self._naps() if len(self.wake_pj) else None,
             ended_s=self.ended_s if any(site.died != ALIVE for site in sites) else None,
             **counts,
         )
         return ledger, self._full_log() if self.full_log else None
+
+    def _naps(self) -> Naps:
+        return Naps(*np.array(self.naps, np.int32).reshape(-1, len(Naps._fields)).T.copy())
 
     def _full_log(self) -> FullLog:
         transfers = np.array(self.transfers, np.int64).reshape(-1, len(Transfers._fields)).T
@@ -189,6 +214,8 @@ class Books:
         )
 
 
+_HOUR_S = 3600
+_HARVESTED = ("harvested_pj", "wasted_pj")
 _COUNTED = ("sent", "received", "event_pj", "control_pj")
 _TRANSFER_TYPES = (*[np.int32] * 5, np.int8, np.int8, np.bool_, np.bool_)
 _DROP_TYPES = (*[np.int32] * 4, np.int8, np.bool_, np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from serai.core.energy import receive_pj, transmit_pj
 from serai.core.order import contact_rank, key_in_slot, slot_key
+from serai.field.engine.batteries import NEVER_PJ
 from serai.field.engine.state import DEAD, DROPS, EXPIRED, FULL, HELLO, NOTICE, REPLY, Limits
 from serai.field.kit.exchange import Exchange
 from serai.field.kit.parts import ALIVE, Guest, Site
@@ -45,6 +46,11 @@ class Network(Exchange):
         self.visits = [Visit(*row) for row in zip(*(column.tolist() for column in world.visits), strict=True)]
         self.born_in = np.ceil(world.event_time_s).astype(np.int64).tolist()
         self.visited = self.born = self.aged = 0
+        self.new: set[int] = set()  # sensors that are new to who is beside them
+        groups = world.communities
+        for site in self.sites:
+            kin = groups.of_sensor[site.number]
+            site.kin = frozenset(groups.members[groups.member_start[kin] : groups.member_start[kin + 1]].tolist())
 
     def run(self) -> tuple[Ledger, FullLog | None]:
         """From the first second to the last, or to the first death."""
@@ -69,6 +75,7 @@ class Network(Exchange):
                 self.leave_behind()
             self.books.listen(self.sites)
             died = self.bury()
+            self.wake()
             if died and self.limits.until_death:
                 self.books.ended_s = float(slot)
                 break
@@ -80,6 +87,8 @@ class Network(Exchange):
         if self.now == self.limits.fail_slot:
             for number in self.books.world.failing.tolist():
                 self.sites[number].exhausted = True
+                if len(self.books.wake_pj):
+                    self.books.wake_pj[number] = NEVER_PJ
 
     # ---- queues
 
@@ -116,10 +125,28 @@ class Network(Exchange):
         """Those who pass come to the cells and legs of this second."""
         for guest in self.guests:
             guest.received = 0
-        while self.visited < len(self.visits) and self.visits[self.visited].slot == self.now:
-            visit = self.visits[self.visited]
-            self.visited += 1
+        for visit in self.visits_of_slot():
             self.visit(self.guests[visit.subscriber], visit)
+
+    def visits_of_slot(self) -> list[Visit]:
+        """The new visits, also of those who stay beside sensors that are new."""
+        first = self.visited
+        while self.visited < len(self.visits) and self.visits[self.visited].slot == self.now:
+            self.visited += 1
+        visits = self.visits[first : self.visited]
+        if not self.new:
+            return visits
+        moved = {visit.subscriber: visit for visit in visits}
+        found = []
+        for guest in self.guests:
+            visit = moved.get(guest.number) or Visit(
+                self.now, guest.number, guest.cell, guest.segment, guest.leg, guest.moving, False, False
+            )
+            self.reach.come_to(guest, visit)
+            beside = any(site.number in self.new for site in self.reach.listeners(guest))
+            if beside or guest.number in moved:
+                found.append(visit._replace(came=bool(visit.came or beside)))
+        return found
 
     def visit(self, guest: Guest, visit: Visit) -> None:
         """A visitor's new visit: Hello where one is said, contacts and sessions."""
@@ -246,6 +273,8 @@ class Network(Exchange):
                 del other.peers[site.number]
                 self.stir(other)
             site.neighbors = []
+            site.peers.clear()
+            site.sessions.clear()
             for guest in self.guests:
                 if site.number in guest.peers:
                     guest.contacts = [contact for contact in guest.contacts if contact[1] != site.number]
@@ -255,6 +284,29 @@ class Network(Exchange):
             if self.sessions:
                 self.sessions.part({site.number for site in dying})
         return bool(dying)
+
+    def wake(self) -> None:
+        """Sensors that have harvested enough live again, and all that were their community at the start form anew."""
+        woken = [site for site in self.sites if self.books.wakes(site)]
+        self.new = {number for site in woken for number in site.kin}
+        if not woken:
+            return
+        if self.sessions:
+            self.sessions.end_all(self.new)
+        for site in woken:
+            site.died, site.exhausted = ALIVE, False
+            self.call(site).start()
+        self.reach.bury()
+        living = [site for site in self.sites if site.number in self.new and site.died == ALIVE]
+        for site in living:
+            site.neighbors = [other for other in self.reach.neighbors(site) if other.died == ALIVE]
+            peers = {o.number: site.peers.get(o.number) or Peer(o.number, 0, None) for o in site.neighbors}
+            site.peers.clear()
+            site.peers.update(peers)
+        if self.sessions:
+            self.sessions.form_anew(living)
+        for site in living:
+            self.stir(site)
 
     def left_j(self, site: Site) -> float:
         """What is left of a sensor's battery."""

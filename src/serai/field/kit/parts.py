@@ -18,8 +18,8 @@ class Site:
 
     __slots__ = (
         "author", "battery_pj", "capacity", "cell", "community", "control_pj", "died", "event_pj", "exhausted",
-        "forwards", "idle_pj", "idled_pj", "line", "neighbors", "number", "peers", "queue", "received", "sent",
-        "sessions", "x", "y",
+        "forwards", "harvested_pj", "idle_pj", "idled_pj", "kin", "line", "neighbors", "number", "peers", "queue",
+        "received", "sent", "sessions", "wasted_pj", "x", "y",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,8 @@ class Site:
         self.forwards = 0
         self.sent = self.received = self.event_pj = self.control_pj = 0
         self.idle_pj = self.idled_pj = 0  # what listening costs in a second, and has cost so far
+        self.harvested_pj = self.wasted_pj = 0
+        self.kin: frozenset[int] = frozenset()  # those with which it was one community at the start
         self.exhausted, self.died = False, ALIVE
 
     def put(self, copy: Copy, now: int) -> None:

@@ -141,6 +141,22 @@ class Sessions:
             for site in community.members:
                 self.around.books.broadcast(site, kind, bits)
 
+    # ---- waking
+
+    def end_all(self, kin: set[int]) -> None:
+        """All sessions of these sensors end."""
+        for community in self.communities:
+            if community.members[0].number in kin:
+                for announced in sorted(community.sessions.values(), key=lambda one: one.guest.number):
+                    self.end(community, announced)
+
+    def form_anew(self, living: list[Site]) -> None:
+        """These sensors are in communities as they touch."""
+        numbers = {site.number for site in living}
+        self.communities = [one for one in self.communities if one.members[0].number not in numbers]
+        self.communities += find_communities(living)
+        self.communities.sort(key=lambda community: community.members[0].number)
+
     # ---- deaths
 
     def part(self, dead: set[int]) -> None:

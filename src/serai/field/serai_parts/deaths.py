@@ -6,7 +6,7 @@ the part with the lowest sensor is the same community; each other one is a new o
 
 from serai.core.energy import distance
 from serai.core.jit import rule, step
-from serai.field.collection.deaths import cut_off, deaths_need_room, divide, number_members
+from serai.field.collection.deaths import cut_off, deaths_need_room, divide, number_members, part_after
 from serai.field.engine.batteries import forget_exhausted, mark_dead
 from serai.field.engine.state import DEAD, NONE
 from serai.field.serai_parts.control import flood_map
@@ -53,22 +53,26 @@ def bury(net: Serai) -> None:
 def regroup(net: Serai, whole: int) -> None:
     """A community that lost sensors becomes the communities that its living ones form, and each draws its map."""
     first_new = net.field.tally[0].communities
-    divide(net.field, whole)
+    living = divide(net.field, whole)
     number_members(net.field, whole)
-    for part in range(first_new, net.field.tally[0].communities):
+    part = part_after(net.field, whole, whole, living)
+    while part != NONE:
         number_members(net.field, part)
-        inherit(net, part, whole)
+        inherit(net, part, whole, part >= first_new)
         measure_neighbors(net, part)
         flood_map(net, part)
+        part = part_after(net.field, part, whole, living)
     measure_neighbors(net, whole)
     flood_map(net, whole)
 
 
 @step
-def inherit(net: Serai, part: int, whole: int) -> None:
-    """What was heard in the whole is known in the part."""
+def inherit(net: Serai, part: int, whole: int, is_fresh: bool) -> None:
+    """What was heard in the whole is known in the part; a record that was spare has sessions, which are blank."""
     made, old = net.groups[part], net.groups[whole]
-    made.heard, made.known, made.sessions, made.met = old.heard, old.known, NONE, 0
+    made.heard, made.known = old.heard, old.known
+    if is_fresh:
+        made.sessions, made.met = NONE, 0
     for word in range(net.rules.words):
         net.subscribed[part, word] = net.subscribed[whole, word]
     session = old.sessions

@@ -35,6 +35,14 @@ export class RunModel extends Model {
   /* What listening took of a sensor up to t, in joules: so much each second that it lived, the last time what was left. */
   idledOf(n, t) { return this.c.idle ? Math.min(this.c.idle[n] * (Math.floor(t) + 1), this.c.idled[n]) / 1e12 : 0; }
 
+  /* Where sensors harvest: what the log counts of the whole run, since nobody noted when; and whether this one is dead at t. */
+  sunOf(n, t) {
+    const { c } = this, second = Math.floor(t), joules = (of, id) => `<b id="${id}">${of[n].toFixed(4)}</b> J`;
+    const dead = c.deadNode.some((node, i) => node === n && c.deadFrom[i] < second && second <= c.deadTo[i]);
+    return `${dead ? ' · <b id="dead">dead</b> now' : ""} · in the whole run it harvests ${joules(c.harvested, "harvested")}, ` +
+      `of which ${joules(c.wasted, "wasted")} are too much for its battery, and spends ${joules(c.listened, "listened")} on listening`;
+  }
+
   get firstWanting() { return this.sensors; }
   get standing() { return this.sensors; }
   get lastMoment() { return this.end - 1; }
@@ -135,7 +143,8 @@ export class RunModel extends Model {
       return `community of ${num(this.sizeOf(n))}${head} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.capacityOf(n))} · ` +
         `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.batteryOf(n)} on events` +
         (this.c.idle ? `, <b id="idled">${this.idledOf(n, t).toFixed(4)}</b> J on listening` : "") +
-        (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery feels them" : "its battery does not feel them"})` : "");
+        (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery feels them" : "its battery does not feel them"})` : "") +
+        (this.c.harvested ? this.sunOf(n, t) : "");
     }
     let wanted = 0, got = 0;
     for (let e = 0; e < this.events && this.c.bornAt[e] <= t; e++) wanted += this.wants(e, n);
