@@ -1,7 +1,7 @@
 """SERAI twice: the compiled kernel, and the plain twin whose nodes know what messages told them, are equal row by row.
 
 All that a world may have is in them: cells and ranges, full queues, deaths, events lost on the air. What is seen of
-single slots (`Watched`) is left out: the twin has no sessions that it could be asked for.
+single slots (`Watched`) is left out: the twin has no sessions that it could be asked for; so are sensors that harvest.
 """
 
 from collections.abc import Iterator
