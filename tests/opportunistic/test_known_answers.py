@@ -10,7 +10,7 @@ from serai.opportunistic.metrics import _times_in_store
 from serai.opportunistic.router.knowledge import OwnSubscriptions
 from tests.opportunistic.small import deliveries, run, sent, world
 
-A, B, C = range(3)
+A, B, C, D = range(4)
 ONE_CONTACT = [(A, B, 10.0, 20.0)]
 
 
@@ -108,6 +108,19 @@ def test_what_a_node_has_seen_of_others_decides(when_full: int, until_s: float, 
         medium = {"capacity_bytes": 200, "when_full": when_full}
         outcome = run("flooding", given, medium, order="newest", seen=seen, id_bytes=0)
         assert sorted(row for row in sent(outcome) if row[2] == B) == [(bundle, A, B) for bundle in kept]
+
+
+@pytest.mark.parametrize(
+    ("first", "stays"),
+    [([(A, C, 5.0, 6.0), (B, C, 8.0, 9.0)], False), ([(A, B, 8.0, 9.0)], True), ([(B, C, 8.0, 9.0)], True)],
+    ids=["one took it and one had it", "one took it and says so again", "one took it"],
+)
+def test_own_bundles_stay_until_enough_have_them(first: list[tuple[int, int, float, float]], stays: bool) -> None:
+    """A offers B its bundle whatever lists say; two neighbours must have it before one of D's can take its place."""
+    met = [*first, (A, B, 10.0, 11.0), (A, D, 20.0, 21.0)]
+    given = world(met, [(1.0, A, 0), (2.0, D, 0)], [], carries=[True, True, True, False])
+    medium = {"capacity_bytes": 100, "keep_own": 2}
+    assert ((1, D, A) in sent(run("dpsp", given, medium, filters=()))) == (not stays)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from serai.opportunistic import dpsp, flooding, spray
-from serai.opportunistic.router import Bundle, DataMessage, Router
+from serai.opportunistic.router import Bundle, ControlMessage, DataMessage, Router
 from serai.opportunistic.router.messages import bloom_filter
 from serai.opportunistic.rules import bloom_bit
 
@@ -116,6 +116,25 @@ def test_own_bundles_stay_until_neighbours_have_them() -> None:
     one.sent("b", message, accepted=True)
     got = one.receive_data("b", DataMessage(bundle(91, "z"), 0, 0), 50.0)
     assert (got.fate, got.evicted) == ("relayed", (message.bundle,))
+
+
+def test_a_neighbour_that_had_an_own_bundle_already_counts_once() -> None:
+    one = with_bundles("a", 1, capacity_bytes=10, keep_own=2)
+    stranger = DataMessage(bundle(90, "z"), 0, 0)
+
+    def offer(peer: str, accepted: bool = False, duplicate: bool = False) -> str:
+        one.contact_up(peer, 50.0, 1e6, mark=ord(peer))
+        one.receive_control(peer, ControlMessage(0.0, 0, frozenset(), ()), 50.0)
+        message = one.next_bundle(peer, 50.0)
+        assert message is not None
+        one.sent(peer, message, accepted=accepted, duplicate=duplicate)
+        return one.receive_data(peer, stranger, 50.0).fate
+
+    assert offer("b", duplicate=True) == "refused"
+    assert offer("b", duplicate=True) == "refused"
+    assert offer("c") == "refused"  # it had no room
+    assert offer("b", accepted=True) == "refused"  # it began anew
+    assert offer("c", accepted=True) == "relayed"
 
 
 def test_what_was_not_stored_was_not_seen() -> None:

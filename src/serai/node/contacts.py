@@ -218,14 +218,13 @@ class Contacts:
         message = transfer.message
         neighbour.bytes_under_way -= message.size_bytes
         accepted = outcome == "relayed"
-        owed = self.router.owed.get(message.bundle.mark, 0) if isinstance(message, DataMessage) else 0
-        self.router.sent(peer, message, accepted=accepted)
+        owed = self.router.owed.left(message.bundle.mark) if isinstance(message, DataMessage) else 0
+        self.router.sent(peer, message, accepted=accepted, duplicate=outcome == "duplicate")
         if isinstance(message, ControlMessage) and accepted:
             neighbour.told = max(neighbour.told, transfer.journal)
             if not transfer.is_all:  # the rest at once
                 self.router.contacts[peer].due_s = now_s
-        elif isinstance(message, DataMessage) and owed and accepted:
-            left = self.router.owed.get(message.bundle.mark, 0)
+        elif isinstance(message, DataMessage) and (left := self.router.owed.left(message.bundle.mark)) < owed:
             assert isinstance(message.bundle, Held)
             draft.row("bundle.pinned", left, message.bundle.id)
         self._log(peer, transfer, transfer.size_bytes, outcome, now_s, draft)

@@ -95,7 +95,7 @@ class Holdings:
             "bundle", held.id, held.mark, header.source, header.created_ms, header.sequence, header.offset,
             header.topic, round(now_s * 1000), round(held.created_s * 1000), header.lifetime_ms, held.size_bytes,
             header.hops, 0, header.qos, int(header.retain) | 2 * header.has_payload,
-            self.router.owed.get(held.mark, 0), int(stays),
+            self.router.owed.left(held.mark), int(stays),
         )  # fmt: skip
         draft.row("data", held.id, data)
         if stays:

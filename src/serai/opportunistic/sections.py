@@ -166,7 +166,7 @@ class NodeSection(Section):
         0,
         ge=0,
         le=_MOST_NODES,
-        description="A node does not drop its own bundle for others before so many neighbours have taken it.",
+        description="A node does not drop its own bundle for others before so many neighbours have it.",
     )
 
     def violations(self) -> Iterator[Violation]:

@@ -295,7 +295,7 @@ class Network:
             sender.sent(link.receiver, message, accepted=True)
             return
         got = receiver.receive_data(link.sender, message, now_s)
-        sender.sent(link.receiver, message, accepted=got.fate == "relayed")
+        sender.sent(link.receiver, message, accepted=got.fate == "relayed", duplicate=got.fate == "duplicate")
         for gone in got.evicted:
             self.drop(now_s, gone.mark, link.receiver, "evicted")
         if got.delivered:

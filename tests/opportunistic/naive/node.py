@@ -23,7 +23,7 @@ class Node:
         self.delivered: set[int] = set()
         self.looked_s = 0.0  # when it last looked for bundles with too little of their lifetime left
         self.contacts: dict[int, Contact] = {}
-        self.taken_by: dict[int, set[int]] = {}  # own bundles, and the neighbours that took them
+        self.held_by: dict[int, set[int]] = {}  # own bundles, and the neighbours that took them or had them already
         self.told_wants: list[set[int]] = []  # what neighbours wanted when they first said so, contact by contact
         self.subscribed: dict[int, tuple[int, float]] = {}  # by id: the channel, and since when
 
@@ -58,7 +58,7 @@ class Node:
         fits, evicted = self.make_room(bundle)
         if fits:
             self.seen[bundle.number] = bundle
-            self.taken_by[bundle.number] = set()
+            self.held_by[bundle.number] = set()
             self.store[bundle.number] = Copy(bundle, 0, self.protocol.copies, now_s)
         return fits, evicted
 
@@ -79,7 +79,7 @@ class Node:
             self.medium.capacity_bytes
         ):
             may_go = [copy.bundle for number, copy in self.store.items() if number not in on_their_way]
-            may_go = [b for b in may_go if b.source != self.number or len(self.taken_by[b.number]) >= keep_own]
+            may_go = [b for b in may_go if b.source != self.number or len(self.held_by[b.number]) >= keep_own]
             if self.medium.when_full == 0 or not may_go:
                 return False, evicted
             rank = {
@@ -236,7 +236,7 @@ class Node:
             return one.bundle.expires_s < other.bundle.expires_s
         return bool(self.settings["order"] == "newest")
 
-    def sent(self, peer: int, message: Any, accepted: bool, arrived: bool = True) -> None:
+    def sent(self, peer: int, message: Any, accepted: bool, arrived: bool = True, duplicate: bool = False) -> None:
         """The link is free again."""
         contact = self.contacts[peer]
         contact.sending = None
@@ -244,8 +244,8 @@ class Node:
             return
         if arrived:
             contact.passed.add(message.bundle.number)
-        if accepted and message.bundle.source == self.number:
-            self.taken_by[message.bundle.number].add(peer)
+        if (accepted or duplicate) and message.bundle.source == self.number:
+            self.held_by[message.bundle.number].add(peer)
         copy = self.store.get(message.bundle.number)
         if copy is not None and accepted:
             copy.handed_on += 1

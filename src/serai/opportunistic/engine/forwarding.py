@@ -155,8 +155,8 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
             put(net, receiver, bundle)
         if wanted:
             note_delivery(net, receiver, bundle)
-    if outcome == RELAYED and sender == net.bundles[bundle].source:
-        net.bundles[bundle].handed += 1
+    if outcome in (RELAYED, DUPLICATE) and sender == net.bundles[bundle].source:
+        note_holder(net, receiver, bundle)
     if outcome == RELAYED and net.medium.when_full == EVICT_MOST_COPIED:
         net.handed_on[sender, bundle] += 1
     if outcome != RELAYED:
@@ -165,6 +165,19 @@ def arrive(net: Net, rules: RouterRules, link: int) -> None:
         remove(net, sender, bundle)  # its last copy was given away
         moves = True
     note_transfer(net, link, at.bytes, outcome, stays, moves)
+
+
+@step
+def note_holder(net: Net, node: int, bundle: int) -> None:
+    """A neighbour of the source has the bundle: it took it, or had it already. Each counts once."""
+    if net.bundles[bundle].handed >= net.medium.keep_own:
+        return
+    if net.medium.keep_own > 1:
+        word, bit = bundle // BITS, bit_of(bundle)
+        if net.holders[node, word] & bit:
+            return
+        net.holders[node, word] |= bit
+    net.bundles[bundle].handed += 1
 
 
 @step
@@ -256,7 +269,7 @@ def kept(net: Net, node: int, bundle: int) -> Kept:
 
 @step
 def is_kept(net: Net, node: int, bundle: int) -> bool:
-    """Whether the node is the bundle's source, and too few neighbours have taken it."""
+    """Whether the node is the bundle's source, and too few neighbours have it."""
     return bool(net.bundles[bundle].source == node and net.bundles[bundle].handed < net.medium.keep_own)
 
 

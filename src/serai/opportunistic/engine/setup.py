@@ -73,6 +73,7 @@ def lay_out(world: ContactWorld, medium: Medium, rules: RouterRules, room: Room)
         alive=np.zeros(words, np.int64),
         words=records((nodes, words), WORD),
         hops=np.zeros((nodes, count), np.uint8),
+        holders=np.zeros((nodes, words) if medium.keep_own > 1 else (0, 0), np.int64),
         came_s=np.zeros((nodes, count) if medium.when_full == EVICT_FIRST_IN else (0, 0)),
         handed_on=np.zeros((nodes, count) if medium.when_full == EVICT_MOST_COPIED else (0, 0), np.int32),
         asked=np.zeros((nodes, channels) if medium.when_full == EVICT_LEAST_WANTED else (0, 0), np.int32),

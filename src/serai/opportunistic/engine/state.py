@@ -74,7 +74,7 @@ BUNDLE = np.dtype(
         ("created_s", "f8"), ("expires_s", "f8"),
         ("size_bytes", "i8"), ("relays", "i8"),  # relays: copies that arrived somewhere
         ("source", "i4"), ("channel", "i4"),
-        ("handed", "i4"),  # neighbours that took it from its source
+        ("handed", "i4"),  # neighbours of its source that have it, as far as they must
         ("mixed", "u4"),  # as of a node
         ("by_expiry", "i4"),  # in row i: the bundle that expires as the i-th
     ],
@@ -164,7 +164,7 @@ class Medium(NamedTuple):
     lifetime_unit_s: float = 0.0  # above 0, with ticks: lifetimes count in whole units of this
     key: int = 0  # what random orders are drawn from
     full_log: bool = False
-    keep_own: int = 0  # a source does not drop its bundle for others before so many neighbours have taken it
+    keep_own: int = 0  # a source does not drop its bundle for others before so many neighbours have it
 
 
 class Net(NamedTuple):
@@ -186,6 +186,7 @@ class Net(NamedTuple):
     alive: NDArray[np.int64]  # [W]: born and not expired
     words: Records  # [N, W]: which bundles a node has
     hops: NDArray[np.uint8]  # [N, B]
+    holders: NDArray[np.int64]  # [N, W]: bundles that their source knows to be here, if more than one must
     came_s: NDArray[np.float64]  # [N, B], when a copy came into the store, where that decides who leaves it
     handed_on: NDArray[np.int32]  # [N, B], how often a copy in the store was handed on, likewise
     asked: NDArray[np.int32]  # [N, C], contacts whose neighbour wanted the channel, likewise

@@ -268,8 +268,8 @@ class Exchange:
         accepted = outcome == "relayed"
         if accepted:
             put(copy, sent=copy.sent + 1)
-            if copy.source == sender.number:
-                sender.handed[copy.id] = sender.handed.get(copy.id, 0) + 1
+        if copy.source == sender.number and outcome in ("relayed", "duplicate"):
+            sender.held_by.setdefault(copy.id, set()).add(receiver.number)
         held = copy.id in sender.store
         sent = link.bytes
         self.release(link)

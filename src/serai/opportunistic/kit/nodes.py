@@ -94,7 +94,7 @@ class Node:
         "byte_s",
         "carries",
         "given",
-        "handed",
+        "held_by",
         "links",
         "looked_s",
         "number",
@@ -118,7 +118,7 @@ class Node:
         self.stored = 0  # the same as bits
         self.seen = 0  # bits of bundles that it has or had
         self.given = 0  # delivered to its own subscriber
-        self.handed: dict[int, int] = {}  # own bundles: neighbours that took them
+        self.held_by: dict[int, set[int]] = {}  # own bundles: neighbours that took them, or had them already
         self.open: dict[int, tuple[int, float]] = {}  # own subscriptions
         self.wants: dict[int, int] = {}  # channels, and by how many subscriptions
         self.asked = 0  # bits of bundles on these channels
@@ -179,7 +179,7 @@ class Node:
         return [
             copy
             for id, copy in sorted(self.store.items())
-            if not (copy.source == self.number and self.handed.get(id, 0) < keep_own) and not self.is_sending(id)
+            if not (copy.source == self.number and len(self.held_by.get(id, ())) < keep_own) and not self.is_sending(id)
         ]
 
 

@@ -20,6 +20,7 @@ from serai.opportunistic.router.messages import (
     DataMessage,
     bloom_filter,
 )
+from serai.opportunistic.router.owed import Owed
 from serai.opportunistic.router.queues import AMONG_EQUALS, place_of
 from serai.opportunistic.router.store import Copy, Store
 from serai.opportunistic.rules import (
@@ -82,10 +83,10 @@ class Router:
         self.store = Store(capacity_bytes, when_full, most_bundles)
         self.store.asked = self._asked
         self.asked: Counter[Channel] = Counter()  # in how many contacts a neighbour had each of these interests
-        self.keep_own, self.matching, self.longest_s = keep_own, matching, longest_s
+        self.matching, self.longest_s = matching, longest_s
         self.seen: dict[int, Bundle] = {}
         self.delivered: set[int] = set()
-        self.owed: dict[int, int] = {}  # own bundles, and the neighbours that still have to take them
+        self.owed = Owed(keep_own)
         self.contacts: dict[Name, Contact] = {}
         self.subscriptions = OwnSubscriptions(matching)
         self.knowledge = protocol.knowledge(node, self.rules.own, self.subscriptions)
@@ -121,7 +122,7 @@ class Router:
         fits, evicted = self.store.make_room(sum(bundle.size_bytes for bundle in bundles), len(bundles))
         if fits:
             for bundle in bundles:
-                self.keep(bundle, 0, self.rules.copies, self.keep_own)
+                self.keep(bundle, 0, self.rules.copies, self.owed.neighbours)
         return fits, evicted
 
     def keep(self, bundle: Bundle, hops: int, copies: int, pins: int = 0) -> None:
@@ -129,7 +130,7 @@ class Router:
         self.note_seen(bundle)
         self.store.put(Copy(bundle, hops, copies), pins)
         if pins > 0:
-            self.owed[bundle.mark] = pins
+            self.owed.begin(bundle.mark, pins)
         for contact in self.contacts.values():
             self._enqueue(contact, self.store[bundle.mark])
 
@@ -211,8 +212,18 @@ class Router:
         self.store.sending[mark] += 1
         return message
 
-    def sent(self, peer: Name, message: ControlMessage | DataMessage, accepted: bool, arrived: bool = True) -> bool:
-        """A message is not on its way any more: whether it arrived, and was new; False: no such contact or message."""
+    def sent(
+        self,
+        peer: Name,
+        message: ControlMessage | DataMessage,
+        accepted: bool,
+        arrived: bool = True,
+        duplicate: bool = False,
+    ) -> bool:
+        """A message is not on its way any more: whether it arrived, and was new, or the neighbour had it already.
+
+        False: no such contact or message.
+        """
         contact = self.contacts.get(peer)
         mark = message.bundle.mark if isinstance(message, DataMessage) else LIST
         if contact is None or mark not in contact.sending:
@@ -229,11 +240,8 @@ class Router:
         if copy is None:
             return True
         copy.sent += accepted
-        if accepted and mark in self.owed:
-            self.owed[mark] -= 1
+        if (accepted or duplicate) and mark in self.owed and self.owed.held_by(peer, mark, accepted):
             self.store.unpin(mark)
-            if not self.owed[mark]:
-                del self.owed[mark]
         if not accepted:
             copy.copies += reserved
         elif message.copies > 0 and copy.copies == 0:
@@ -290,7 +298,7 @@ class Router:
             mark = heapq.heappop(self._expiring)[2]
             note(self.seen.pop(mark))
             self.delivered.discard(mark)
-            self.owed.pop(mark, None)
+            self.owed.forget(mark)
             for contact in self.contacts.values():
                 contact.known.discard(mark)
             if mark in self.store:
