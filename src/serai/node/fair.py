@@ -3,6 +3,9 @@
 A large bundle takes the node's time, and on its way to the disk that of all others, whose acknowledgements wait for the
 same commit. A neighbour that sends such pieces rests after each, nineteen times as long as it took, while another sends
 small ones; alone it goes on at full speed. After a list that takes long it always rests: applications wait, too.
+
+To begin a session takes a millisecond or more, most of it before anybody has said who he is: an address may begin only
+so many.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ _QUICK_S: Final = 0.002
 _FAIR: Final = 19.0  # beside others: a twentieth of the time
 _ALONE: Final = 9.0
 _LATELY_S: Final = 1.0
+_AT_ONCE: Final = 16
+_A_SECOND: Final = 8.0
+_ADDRESSES: Final = 1024
 
 
 class Share:
@@ -43,3 +49,20 @@ class Share:
         if any(other.quick_s > now_s - _LATELY_S for other in others if other is not self):
             return _FAIR * took_s
         return _ALONE * took_s if listed else 0.0
+
+
+class Beginnings:
+    """How many sessions each address may begin: 16 at once, then eight a second."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, tuple[float, float]] = {}  # by address: how many that still count, and when that was
+
+    def may(self, address: str, now_s: float) -> bool:
+        """Whether an address may begin another one now; then it has."""
+        count, at_s = self._begun.pop(address, (0.0, now_s))
+        count = max(count - _A_SECOND * (now_s - at_s), 0.0)
+        is_free = count <= _AT_ONCE - 1
+        self._begun[address] = count + is_free, now_s
+        if len(self._begun) > _ADDRESSES:
+            del self._begun[next(iter(self._begun))]
+        return is_free

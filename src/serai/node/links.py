@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 from serai.core.errors import BadInput
 from serai.node.bundle.eid import node_eid
 from serai.node.core import Node
-from serai.node.doors import cannot_listen
-from serai.node.fair import Share
+from serai.node.doors import Door, cannot_listen
+from serai.node.fair import Beginnings, Share
 from serai.node.link import Instant, Link, Neighbours, Self
 from serai.node.wire.beacon import Beacon
 from serai.node.words import Accept, Effects, Ready, Refuse, SendBundle, SendKnown, SendList, Word, joined
@@ -84,8 +84,6 @@ class Connection(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
         self.links.connections.add(self)
         self.links.of_link[self.link] = self
-        if not self.link.active and (why := self.links.why_not_taken()):
-            self.close(why)
         self.flush()
 
     def data_received(self, data: bytes) -> None:
@@ -247,7 +245,8 @@ class Links:
         self.connections: set[Connection] = set()
         self.of_link: dict[Link, Connection] = {}
         self._serial = 0
-        self._servers: list[asyncio.Server] = []
+        self._doors: list[Door] = []
+        self._begun = Beginnings()
         self._dialled: dict[tuple[str, int], _Dialled] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._shunned: dict[tuple[str, int], float] = {}  # addresses of neighbours that broke the rules: until when
@@ -256,13 +255,13 @@ class Links:
 
     async def listen(self, host: str, port: int) -> int:
         """Take connections at this address; the port is returned, in case it was 0."""
+        door = Door(self.why_not_taken, lambda: Connection(self, active=False))
+        self._doors.append(door)
         try:
-            server = await asyncio.get_running_loop().create_server(lambda: Connection(self, active=False), host, port)
+            return await door.open(host, port)
         except OSError as error:
+            door.close()
             raise cannot_listen("TCPCL", host, port, error) from None
-        self._servers.append(server)
-        found: int = server.sockets[0].getsockname()[1]
-        return found
 
     def start(self) -> None:
         """Let time pass for all sessions."""
@@ -340,11 +339,18 @@ class Links:
             self.me, self.node, self.neighbours, self.data, serial=self._serial, trust=trust, active=active, at=at
         )
 
-    def why_not_taken(self) -> str | None:
-        """Why one more connection, which has just come, is one too many."""
-        if len(self.connections) > self.settings.sessions:
-            return f"more than {self.settings.sessions} sessions"
-        return "too many that have not said who they are" if self.strangers() > self.settings.strangers else None
+    def why_not_taken(self, address: str) -> str | None:
+        """Why one more connection, which comes from there, is one too many."""
+        if len(self.connections) + self._coming() >= self.settings.sessions:
+            return f"there are {self.settings.sessions} sessions"
+        if self.strangers() + self._coming() >= self.settings.strangers:
+            return "too many that have not said who they are"
+        if not self._begun.may(address, self.instant().mono_s):
+            return "it begins too many sessions"
+        return None
+
+    def _coming(self) -> int:
+        return sum(len(door.coming) for door in self._doors)
 
     def strangers(self) -> int:
         """Connections whose other side has not said who it is."""
@@ -423,8 +429,8 @@ class Links:
 
     async def stop(self) -> None:
         """Take no more connections and end all sessions, in order where that is quick."""
-        for server in self._servers:
-            server.close()
+        for door in self._doors:
+            door.close()
         for task in list(self._tasks):
             task.cancel()
         waiting = [connection.over for connection in self.connections]
