@@ -32,6 +32,11 @@ PROTOCOL_SETTINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "return_memory": st.sampled_from(["empty", "returner"]),
         "return_to_origin": st.booleans(),
     },
+    "cet-plus": {  # it is what its defaults are
+        "alpha": mostly(20, 3, 1, 0),
+        "gamma": mostly(4, 100, 1, 0),
+        "theta": st.sampled_from(["5 J", "0 J", "0.1 mJ", "0.01 mJ"]),
+    },
     "dg": {
         "resend": st.sampled_from(["every-second", "each-contact", "once"]),
         "match": st.sampled_from(["subscriber", "sensor"]),

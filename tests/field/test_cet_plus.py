@@ -1,9 +1,51 @@
 """CET++, and pruned floods: what they cost, by hand. What they deliver is in the random worlds of test_twins.py."""
 
+import pytest
+from hypothesis import given
+
 import serai
 from serai.field.protocols import PROTOCOLS
+from tests.field.naive import play
 from tests.field.test_properties import ELECTRONICS, ROW, TEN_METRES, row_of
-from tests.field.worlds import Happening, build_scenario, build_world, product_records
+from tests.field.test_serai import middle, standing, walking
+from tests.field.test_serai import row_of as line_of
+from tests.field.test_serai_changes import in_the_sun
+from tests.field.test_twins import assert_same
+from tests.field.worlds import Case, Happening, build_scenario, build_world, cases, product_records
+
+
+@given(cases("cet-plus", sun=True))
+def test_it_is_its_naive_twin_where_sensors_die_and_wake(case: Case) -> None:
+    assert_same(product_records(*case), play(*case))
+
+
+def test_when_the_dead_wake_their_kin_draw_maps_elect_and_hear_of_paths_again() -> None:
+    """Three in a line, a subscriber beside the last; the middle one is dead after second 3, and lives from 7 on.
+
+    While it is dead the others are loners, who tell nobody anything. A map of 48 bits is one message.
+    """
+    world = in_the_sun(line_of(3), [standing(3)], 8, weak=1)
+    records = product_records(world, build_scenario(world, 8, {"name": "cet-plus"}), 0)
+    assert records.naps == [(1, 3, 6)]
+    once = {"hello": 1, "reply": 1, "path": 2, "route": 3, "election": 2 * 3}
+    assert dict(+records.control_messages) == {kind: 2 * count for kind, count in once.items()}
+
+
+@pytest.mark.parametrize(("column", "way"), [(5, [0, 1, 2]), (1, [2, 1, 0])])
+@pytest.mark.parametrize("protocol", ["ced", "cet", "cet-plus"])
+def test_whom_some_kin_have_met_is_met_by_all_of_them(protocol: str, column: int, way: list[int]) -> None:
+    """As above; the subscriber comes at 5 s, and meets the sensor at one end alone. That at the other has an event.
+
+    It gets it by way of the middle one, while that lives again.
+    """
+    walks, sensors = [walking((0, 11, 0), (4, 11, 0), (5, column, 0))], [middle(column) for column in (2, 3, 4)]
+    world = in_the_sun(sensors, walks, 12, weak=1, events=[Happening(way[0], 0.5)])
+    case = Case(world, build_scenario(world, 12, {"name": protocol}), 0)
+    records = product_records(*case)
+    assert_same(records, play(*case))
+    assert [(row.event, row.subscriber) for row in records.receptions] == [(0, 0)]
+    assert records.receptions[0].time_s >= 7
+    assert [row.sender for row in records.transfers] == way
 
 
 def test_in_a_pruned_flood_only_those_speak_who_reach_somebody_new() -> None:

@@ -64,7 +64,9 @@ def test_listening_empties_a_battery_in_the_second_worked_out_by_hand() -> None:
 
 
 @given(
-    st.tuples(st.sampled_from(["ced", "cet", "dg", "serai"]), st.booleans()).flatmap(lambda given: cases(*given)),
+    st.tuples(st.sampled_from(["ced", "cet", "cet-plus", "dg", "serai"]), st.booleans()).flatmap(
+        lambda given: cases(*given)
+    ),
     st.integers(0, 10**8),
     st.floats(0, 1),
 )

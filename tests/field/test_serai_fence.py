@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from serai.world.grid import Grid
 from tests.field.naive.parts import Point, Records
 from tests.field.naive.serai import Serai
+from tests.field.naive.serai.copies import Assignment, Copy
 from tests.field.naive.serai.legs import Leg, Reach, moves_on
 from tests.field.naive.serai.manual import Dials, Manual
 from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Prices, Reply, Subscription
-from tests.field.naive.serai.sensor import Assignment, Copy, Sensor
+from tests.field.naive.serai.sensor import Sensor
 from tests.field.naive.serai.subscriber import Carried, Subscriber, Task
 from tests.field.test_serai_rules import CARRIER, NOTHING, TWO_COMMUNITIES, middle
 from tests.field.worlds import ANYTHING, Case, Happening, Walk, build_scenario, build_world, cases, tracks_from
@@ -33,6 +34,7 @@ dials = st.builds(
 )
 
 
+any_power = st.booleans().flatmap(lambda sun: cases("dg", sun))
 few = settings(max_examples=max(settings().max_examples // 3, 1))  # these worlds are played in plain Python, and twice
 
 
@@ -50,7 +52,7 @@ class Apart(Serai):
 
 
 @few
-@given(cases("dg"), dials)
+@given(any_power, dials)
 def test_nodes_that_are_kept_apart_do_the_same(case: Case, some: Dials) -> None:
     assert books(Apart(*case, some)) == books(Serai(*case, some))
 
@@ -87,7 +89,7 @@ def known_to(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
 
 
 @few
-@given(cases("dg"), dials)
+@given(any_power, dials)
 def test_a_node_holds_numbers_and_what_it_was_told(case: Case, some: Dials) -> None:
     network = Serai(*case, some)
     network.run()
@@ -100,7 +102,7 @@ def test_a_node_holds_numbers_and_what_it_was_told(case: Case, some: Dials) -> N
 
 
 @few
-@given(cases("dg"), dials, st.integers(0, 60))
+@given(any_power, dials, st.integers(0, 60))
 def test_nobody_knows_where_the_next_leg_will_lead(case: Case, some: Dials, now: int) -> None:
     """Legs that begin later lead somewhere else, and events to come are others: up to now all is the same."""
     world, scenario, key = case

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from serai.world.grid import Grid
+from tests.field.naive.serai.copies import DEPOSIT, HOME, RELAY, Assignment, Copy
 from tests.field.naive.serai.legs import Leg, Place, Reach
 from tests.field.naive.serai.manual import Dials, Manual
 from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Parcel, Reply, Subs, Subscription
 from tests.field.naive.serai.routes import HOP, Branch
-from tests.field.naive.serai.sensor import DEPOSIT, HOME, RELAY, Assignment, Copy, Sensor
+from tests.field.naive.serai.sensor import Sensor
 from tests.field.naive.serai.subscriber import Subscriber, Task
 
 MANUAL = Manual(Dials(), Reach(Grid(200.0, 50.0, 20, 5)), 20, 250, 2000.0)

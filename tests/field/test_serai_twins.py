@@ -1,7 +1,7 @@
 """SERAI twice: the compiled kernel, and the plain twin whose nodes know what messages told them, are equal row by row.
 
-All that a world may have is in them: cells and ranges, full queues, deaths, events lost on the air. What is seen of
-single slots (`Watched`) is left out: the twin has no sessions that it could be asked for; so are sensors that harvest.
+All that a world may have is in them: cells and ranges, full queues, deaths, sensors that harvest and wake, events lost
+on the air. What is seen of single slots (`Watched`) is left out: the twin has no sessions that it could be asked for.
 """
 
 from collections.abc import Iterator
@@ -31,6 +31,8 @@ WHAT_IS_EQUAL = (
     "control_pj",
     "idle_pj",
     "steady_pj",
+    "harvested_pj",
+    "wasted_pj",
 )
 
 
@@ -39,6 +41,7 @@ def assert_equal(case: Case) -> None:
     kernel, twin = product_records(*case), Serai(*case).run()
     for name in WHAT_IS_EQUAL:
         assert getattr(kernel, name) == getattr(twin, name), name
+    assert sorted(kernel.naps) == sorted(twin.naps)
     assert list(drops(kernel)) == list(drops(twin))
     assert +kernel.control_messages == +twin.control_messages
     assert +kernel.control_bits == +twin.control_bits
@@ -79,6 +82,12 @@ def test_serai_is_its_plain_twin(case: Case) -> None:
 @many
 @given(cases("serai"))
 def test_it_is_so_when_sensors_die_communities_part_and_events_are_lost(case: Case) -> None:
+    assert_equal(case)
+
+
+@many
+@given(cases("serai", sun=True))
+def test_it_is_so_when_the_dead_wake(case: Case) -> None:
     assert_equal(case)
 
 

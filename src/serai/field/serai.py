@@ -11,13 +11,14 @@ It is of no paper. Where to find what, in the order of docs/field/serai.md; `par
     6      push, offers, carriers' pull       parts.pushing
     7 to 9 handover, walkers, deposits        parts.contact
     10     new copies                         parts.spreading
-           deaths                             parts.deaths
+           deaths, waking                     parts.deaths, parts.waking
 """
 
 import numpy as np
 
 from serai.core.jit import engine, shared, step
 from serai.field.engine.batteries import listen
+from serai.field.engine.place import most_communities
 from serai.field.engine.reach import come_to
 from serai.field.engine.setup import drive, grown, lay_out
 from serai.field.engine.slots import births_left, is_over, set_clock, short_of_room, visits_left
@@ -65,7 +66,7 @@ def run(world: World, limits: Limits, settings: Settings, rows: int) -> Field:
 
 def run_with_room(world: World, limits: Limits, settings: Settings, rows: int, room: Room) -> Field:
     """One run whose pools have that much room at the start of each slot."""
-    rules = rules_of(settings, len(world.low), limits.rate, limits.bits)
+    rules = rules_of(settings, len(world.low), most_communities(world), limits.rate, limits.bits)
     field = lay_out(world, limits, silent_while_pausing=False, copies=False)
     field = field._replace(messages=np.zeros(len(MESSAGES), np.int64), message_bits=np.zeros(len(MESSAGES), np.int64))
     if limits.full_log:

@@ -337,7 +337,7 @@ class Field(NamedTuple):
     watch: Watch
 
 
-def records(count: int, dtype: np.dtype[Any], **fields: int) -> Records:
+def records(count: int, dtype: np.dtype[Any], **fields: int | NDArray[np.int_]) -> Records:
     """So many blank records, with the given fields set in all of them."""
     made: Records = np.zeros(count, dtype).view(np.recarray)
     for name, value in fields.items():

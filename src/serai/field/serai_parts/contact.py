@@ -17,7 +17,6 @@ from serai.field.serai_parts.copies import (
     would_give_map,
 )
 from serai.field.serai_parts.pushing import ask, is_new_to, offer_size
-from serai.field.serai_parts.routes import find_contact
 from serai.field.serai_parts.sending import (
     ARRIVED,
     LOST,
@@ -123,7 +122,8 @@ def put_into_bag(net: Serai, event: int, m: int, subscriber: int, session: int) 
     tally.carried = item.next
     tally.free_carried -= 1
     item.event, item.map, item.served, item.next = event, m, 0, NONE
-    item.home, item.home_wait = net.sessions[session].community, net.sessions[session].wait
+    at = net.sessions[session]
+    item.home, item.home_wait = net.groups[at.community].name, at.wait
     if who.bag == NONE:
         who.bag = i
     else:
@@ -141,11 +141,11 @@ def load(net: Serai, subscriber: int) -> None:
     mine = net.near[subscriber]
     for i in range(net.walkers[subscriber].near):
         if net.posts[mine[i].sensor].assigned > 0 and not net.field.sensors[mine[i].sensor].exhausted:
-            load_from(net, mine[i].sensor, subscriber, mine[i].session)
+            load_from(net, mine[i].sensor, subscriber)
 
 
 @rule
-def load_from(net: Serai, sensor: int, subscriber: int, session: int) -> None:
+def load_from(net: Serai, sensor: int, subscriber: int) -> None:
     """One sensor hands a walker the copies assigned to it."""
     c = net.posts[sensor].copies
     while c != NONE:
@@ -156,17 +156,15 @@ def load_from(net: Serai, sensor: int, subscriber: int, session: int) -> None:
             if fate == UNPAID:
                 return
             if fate == ARRIVED:
-                contact = find_contact(net, session, copy.drop_at)
-                until = net.reach[contact].last if contact != NONE else NONE
-                take_load(net, subscriber, copy.event, copy.target, copy.drop_at, until)
+                take_load(net, subscriber, c)
                 settle(net, c, copy.target)
         c = copy.next
 
 
 @step
-def take_load(net: Serai, subscriber: int, event: int, target: int, drop_at: int, until: int) -> None:
-    """The walker takes an event along."""
-    who, tally = net.walkers[subscriber], net.tally[0]
+def take_load(net: Serai, subscriber: int, c: int) -> None:
+    """The walker takes the event of a copy along."""
+    who, tally, copy = net.walkers[subscriber], net.tally[0], net.copies[c]
     i = tally.loads
     if i == NONE:
         tally.short = True
@@ -174,7 +172,8 @@ def take_load(net: Serai, subscriber: int, event: int, target: int, drop_at: int
     taken = net.loads[i]
     tally.loads = taken.next
     tally.free_loads -= 1
-    taken.event, taken.target, taken.drop_at, taken.until, taken.next = event, target, drop_at, until, NONE
+    taken.event, taken.target, taken.drop_at, taken.drop_by = copy.event, copy.target, copy.drop_at, copy.drop_by
+    taken.next = NONE
     if who.loads == NONE:
         who.loads = i
     else:
@@ -214,7 +213,7 @@ def place_to_drop(net: Serai, subscriber: int, i: int) -> int:
     for n in range(net.walkers[subscriber].near):
         if mine[n].sensor == net.loads[i].drop_at:
             return int(mine[n].sensor)
-    if net.field.clock[0].slot > net.loads[i].until and net.walkers[subscriber].near > 0:
+    if net.field.clock[0].slot > net.loads[i].drop_by and net.walkers[subscriber].near > 0:
         return int(mine[0].sensor)
     return NONE
 
@@ -295,13 +294,14 @@ def place_to_deposit(net: Serai, subscriber: int, i: int) -> int:
     mine, item = net.near[subscriber], net.carried[i]
     for n in range(net.walkers[subscriber].near):
         session = net.sessions[mine[n].session]
-        if session.community == item.home or net.field.communities[session.community].sensors < 2:
+        name = net.groups[session.community].name
+        if name == item.home or net.field.communities[session.community].sensors < 2:
             continue
         if mine[n].full or not session.wait * net.rules.phi_d <= item.home_wait:
             continue
         served = False
         for d in range(item.served):
-            served = served or net.served[i, d] == session.community
+            served = served or net.served[i, d] == name
         if not served:
             return n
     return NONE
@@ -314,7 +314,7 @@ def leave_event(net: Serai, subscriber: int, near: int, i: int) -> None:
     fate = give_back(net, subscriber, at.sensor, item.event, NONE, (map_size(net), 0))
     if fate == STUCK:
         return
-    net.served[i, item.served] = net.sessions[at.session].community
+    net.served[i, item.served] = net.groups[net.sessions[at.session].community].name
     item.served += 1
     if fate != ARRIVED:
         return

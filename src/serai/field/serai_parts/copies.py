@@ -225,7 +225,8 @@ def assign(net: Serai, c: int, target: int) -> None:
     copy, found = net.copies[c], net.found[0]
     if copy.walker == NONE:
         net.posts[copy.sensor].assigned += 1
-    copy.walker, copy.target, copy.drop_at, copy.until = found.walker, target, found.drop_at, found.until
+    copy.walker, copy.target, copy.until = found.walker, target, found.until
+    copy.drop_at, copy.drop_by = found.drop_at, found.drop_by
     net.posts[copy.sensor].version += 1
     if net.tally[0].assigned == len(net.assigned):
         net.tally[0].short = True
@@ -233,6 +234,13 @@ def assign(net: Serai, c: int, target: int) -> None:
     entry = net.assigned[net.tally[0].assigned]
     entry.place, entry.serial = c, copy.serial
     net.tally[0].assigned += 1
+
+
+@step
+def assign_again(net: Serai, c: int, walker: int) -> None:
+    """Nothing came of serving the target in this second otherwise: the walker is to take the copy along as before."""
+    net.copies[c].walker = walker
+    net.posts[net.copies[c].sensor].assigned += 1
 
 
 @step

@@ -12,7 +12,7 @@ from serai.field.engine.state import DEAD, NONE
 from serai.field.serai_parts.control import flood_map
 from serai.field.serai_parts.copies import log_held_drop, remove_copy
 from serai.field.serai_parts.sessions_table import session_with
-from serai.field.serai_parts.state import Serai
+from serai.field.serai_parts.state import Serai, name_anew
 
 
 @step
@@ -71,6 +71,7 @@ def inherit(net: Serai, part: int, whole: int, is_fresh: bool) -> None:
     """What was heard in the whole is known in the part; a record that was spare has sessions, which are blank."""
     made, old = net.groups[part], net.groups[whole]
     made.heard, made.known = old.heard, old.known
+    name_anew(net, part)
     if is_fresh:
         made.sessions, made.met = NONE, 0
     for word in range(net.rules.words):

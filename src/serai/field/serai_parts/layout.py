@@ -156,9 +156,9 @@ def lay_out_serai(world: World, field: Field, settings: Settings, rules: Rules) 
     return Serai(
         field=field,
         rules=rules,
-        tally=records(1, TALLY, copies=NONE, maps=NONE, carried=NONE, loads=NONE),
+        tally=records(1, TALLY, copies=NONE, maps=NONE, carried=NONE, loads=NONE, names=len(field.communities)),
         posts=post_records(world, field),
-        groups=records(len(field.communities), GROUP, sessions=NONE),
+        groups=records(len(field.communities), GROUP, sessions=NONE, name=np.arange(len(field.communities))),
         subscribed=np.zeros((len(field.communities), words), np.int64),
         price_at=np.array(price_bounds(settings)),
         prices=np.array([price_of(step) for step in range(PRICES)], np.int64),

@@ -10,8 +10,6 @@ from serai.field.engine.state import NONE, Field, Limits
 from serai.field.serai_parts.sessions_table import place_of_session
 from serai.field.serai_parts.state import FREE, Serai
 
-_IN_REACH = 8  # communities: more than there can be around one place
-
 
 class TooLittleRoomError(Exception):
     """A slot needed more than its pools had to spare: the run is to begin again with more."""
@@ -45,7 +43,7 @@ def is_short(net: Serai) -> bool:
         or tally.free_maps < tally.room_maps
         or tally.free_carried < tally.room_carried
         or tally.free_loads < tally.room_loads
-        or tally.sessions + _IN_REACH * net.rules.subscribers > len(net.sessions)
+        or tally.sessions + net.rules.in_reach * net.rules.subscribers > len(net.sessions)
         or tally.assigned + tally.room_copies > len(net.assigned)
     )
 
@@ -102,7 +100,7 @@ def with_larger(net: Serai, name: str, least: int) -> Serai:
 def with_sessions(net: Serai) -> Serai:
     """The state with room for the sessions of one more slot, and for those of parts of communities."""
     tally, field = net.tally[0], net.field
-    least = int(tally.sessions) + _IN_REACH * net.rules.subscribers
+    least = int(tally.sessions) + net.rules.in_reach * net.rules.subscribers
     if field.tally[0].unburied:
         dying = field.sensors[field.exhausted[: field.tally[0].exhausted]]
         parts = (dying.end_edge - dying.first_edge).astype(np.int64)

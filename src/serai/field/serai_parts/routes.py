@@ -218,8 +218,8 @@ def try_walker(net: Serai, session: int, sensor: int, taken: int, announcing: bo
         until_met = second * max(meeting.first - now, 0)
         cost = COST_UNITS + (onward - until_met) + max(second * (dropped_s - now), until_met)
         if cost < best.cost:
-            best.cost, best.walker, best.drop_at = cost, walk.subscriber, net.reach[i].sensor
-            best.until = net.reach[contact].last
+            best.cost, best.walker, best.until = cost, walk.subscriber, net.reach[contact].last
+            best.drop_at, best.drop_by = net.reach[i].sensor, net.reach[i].last
 
 
 # ---- to wait

@@ -23,10 +23,8 @@ from serai.field.serai_parts.state import ANNOUNCE, FAR, NEVER, SUBSCRIPTIONS, S
 def look_around(net: Serai, subscriber: int) -> None:
     """Draw up anew which sensors are in reach, by place; and when that will next change."""
     who, now = net.walkers[subscriber], net.field.clock[0].slot
-    new_leg = False
     while net.legs[who.leg].last < now:
         who.leg += 1
-        new_leg = True
     leg, before, mine = net.legs[who.leg], who.near, net.near[subscriber]
     for i in range(before):  # what was known of those who stay in reach is kept behind the new list
         mine[len(mine) - before + i] = mine[i]
@@ -37,12 +35,12 @@ def look_around(net: Serai, subscriber: int) -> None:
             who.next_change = min(who.next_change, row.begins)
         elif row.ends >= now and not is_dead(net.field, row.sensor):
             who.next_change = min(who.next_change, row.ends + 1)
-            come_near(net, subscriber, row.sensor, before, new_leg)
+            come_near(net, subscriber, row.sensor, before)
     who.ready = True
 
 
 @step
-def come_near(net: Serai, subscriber: int, sensor: int, before: int, new_leg: bool) -> None:
+def come_near(net: Serai, subscriber: int, sensor: int, before: int) -> None:
     """Put a sensor in its place among those in reach."""
     who, mine = net.walkers[subscriber], net.near[subscriber]
     i = who.near
@@ -52,12 +50,13 @@ def come_near(net: Serai, subscriber: int, sensor: int, before: int, new_leg: bo
     near = mine[i]
     near.sensor, near.seen, near.full = sensor, NONE, False
     near.session = session_with(net, subscriber, net.field.sensors[sensor].community)
+    is_announced = net.sessions[near.session].leg == who.leg
     for n in range(len(mine) - before, len(mine)):
         if mine[n].sensor == sensor:
             near.full = mine[n].full
-            if mine[n].session == near.session and not new_leg:
+            if mine[n].session == near.session and is_announced:
                 near.seen = mine[n].seen
-    if net.sessions[near.session].leg != who.leg:
+    if not is_announced:
         who.new_leg = True
     who.near += 1
 

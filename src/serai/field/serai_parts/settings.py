@@ -76,6 +76,7 @@ class Rules(NamedTuple):
 
     subscribers: int
     words: int  # of bits for a set of subscribers
+    in_reach: int  # communities around a subscriber, at most
     budget_bits: int  # of a subscriber, in a second
     t_0: float
     price_interval: int
@@ -96,11 +97,12 @@ class Rules(NamedTuple):
     clear_interval: int
 
 
-def rules_of(settings: Settings, subscribers: int, rate: int, event_bits: float) -> Rules:
+def rules_of(settings: Settings, subscribers: int, in_reach: int, rate: int, event_bits: float) -> Rules:
     """The settings as the kernels read them."""
     return Rules(
         subscribers=subscribers,
         words=max(-(-subscribers // BITS), 1),
+        in_reach=in_reach,
         budget_bits=round(rate * event_bits),
         t_0=settings.t_0_s,
         price_interval=settings.price_interval,

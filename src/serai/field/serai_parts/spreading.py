@@ -10,6 +10,7 @@ from serai.field.engine.state import BITS, DEAD, NONE, RELAY, SOURCE
 from serai.field.serai_parts.control import GOAL_BITS
 from serai.field.serai_parts.copies import (
     assign,
+    assign_again,
     can_be_carried,
     free_map,
     give_map,
@@ -119,7 +120,7 @@ def last_gives(net: Serai, c: int, i: int) -> bool:
 @rule
 def send_down_tree(net: Serai, c: int, goals: int) -> None:
     """Multicast: over each link once, to all goals beyond it."""
-    copy, exposed = net.copies[c], bool(net.copies[c].exposed)
+    copy, exposed, walker = net.copies[c], bool(net.copies[c].exposed), net.copies[c].walker
     for i in range(goals - 1):
         settle(net, c, net.goals[i].subscriber)
     gives = last_gives(net, c, goals - 1)
@@ -134,7 +135,7 @@ def send_down_tree(net: Serai, c: int, goals: int) -> None:
         place = place_of_copy(net, n, fate)
         has_map = net.goals[goals - 1].node == n if place == n else net.tree[n].map
         if place == 0:
-            take_back(net, c, n, goals)
+            take_back(net, c, n, goals, walker)
             if has_map:
                 take_map_back(net, c, m, exposed)
                 m = NONE
@@ -154,11 +155,13 @@ def place_of_copy(net: Serai, n: int, fate: int) -> int:
 
 
 @step
-def take_back(net: Serai, c: int, n: int, goals: int) -> None:
-    """The copy did not get from its sensor to a node: those beyond are to be served from it as before."""
+def take_back(net: Serai, c: int, n: int, goals: int, walker: int) -> None:
+    """The copy did not get from its sensor to a node: those beyond are to be served as before, or by that walker."""
     for i in range(goals):
         if is_beyond(net, n, net.goals[i].node):
             want_again(net, c, net.goals[i].subscriber)
+            if walker != NONE and net.copies[c].target == net.goals[i].subscriber:
+                assign_again(net, c, walker)
 
 
 @rule

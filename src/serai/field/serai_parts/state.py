@@ -54,9 +54,13 @@ POST = np.dtype(  # a sensor
 )  # fmt: skip
 
 GROUP = np.dtype(  # a community
-    [("heard", "i8"), ("known", "i4"), ("sessions", "i4"), ("met", "i4")],  # its first session, and how many it has
+    [
+        ("heard", "i8"), ("known", "i4"),
+        ("sessions", "i4"), ("met", "i4"),  # its first session, and how many it has
+        ("name", "i4"),  # as subscribers know it: a record that is used again has another one
+    ],
     align=True,
-)
+)  # fmt: skip
 
 WALKER = np.dtype(  # a subscriber
     [
@@ -89,7 +93,8 @@ COPY = np.dtype(
         ("event", "i4"), ("sensor", "i4"), ("serial", "i4"), ("kind", "i1"), ("exposed", "u1"), ("fresh", "u1"),
         ("given", "i4"),
         ("map", "i4"),  # the want map to hand over, or NONE
-        ("walker", "i4"), ("target", "i4"), ("drop_at", "i4"), ("until", "i4"),
+        ("walker", "i4"), ("target", "i4"), ("until", "i4"),  # until: the last second in which the walker passes
+        ("drop_at", "i4"), ("drop_by", "i4"),  # drop_by: the last second in which it passes drop_at
         ("previous", "i4"), ("next", "i4"),  # at its sensor
         ("clears", "i4"), ("earlier", "i4"), ("later", "i4"),  # in the calendar of clearing
     ],
@@ -101,12 +106,12 @@ CARRIED = np.dtype(  # an event in a carrier's bag
     align=True,
 )
 LOAD = np.dtype(  # an event that a walker takes along to another one's path
-    [("event", "i4"), ("target", "i4"), ("drop_at", "i4"), ("until", "i4"), ("next", "i4")], align=True
+    [("event", "i4"), ("target", "i4"), ("drop_at", "i4"), ("drop_by", "i4"), ("next", "i4")], align=True
 )
 ASSIGNMENT = np.dtype([("place", "i4"), ("serial", "i4")], align=True)
 
 FOUND = np.dtype(  # the best walker for a copy
-    [("cost", "i8"), ("walker", "i4"), ("drop_at", "i4"), ("until", "i4")], align=True
+    [("cost", "i8"), ("walker", "i4"), ("until", "i4"), ("drop_at", "i4"), ("drop_by", "i4")], align=True
 )
 GOAL = np.dtype([("subscriber", "i4"), ("cost", "i8"), ("root", "i4"), ("node", "i4"), ("session", "i4")], align=True)
 NODE = np.dtype(  # in the tree of a multicast
@@ -124,7 +129,7 @@ TALLY = np.dtype(
         ("serial", "i8"), ("stamp", "i8"), ("epoch", "i8"),
         ("copies", "i8"), ("free_copies", "i8"), ("maps", "i8"), ("free_maps", "i8"),  # first free one, and how many
         ("carried", "i8"), ("free_carried", "i8"), ("loads", "i8"), ("free_loads", "i8"),
-        ("sessions", "i8"), ("fresh", "i8"), ("assigned", "i8"), ("next_row", "i8"),
+        ("sessions", "i8"), ("fresh", "i8"), ("assigned", "i8"), ("next_row", "i8"), ("names", "i8"),
         ("room_copies", "i8"), ("room_maps", "i8"), ("room_carried", "i8"), ("room_loads", "i8"),  # to begin with
         ("short", "i8"),  # a pool ran short inside a slot
         ("unplaced", "i8"),  # the table of sessions is new
@@ -229,6 +234,16 @@ def count_bits(bits: int) -> int:
         bits &= bits - 1
         count += 1
     return count
+
+
+# ---- communities
+
+
+@step
+def name_anew(net: Serai, community: int) -> None:
+    """To subscribers the community is another one than its record stood for before."""
+    net.tally[0].names += 1
+    net.groups[community].name = net.tally[0].names
 
 
 # ---- time

@@ -1,7 +1,8 @@
 """Dead sensors wake: communities form anew of those that were one at the start, and tell each other what they know.
 
-What some have heard of subscriptions all know then; announced paths are forgotten, and announced again by who is in
-reach. To subscribers the part with the lowest sensor is the same community, the others are new.
+Who wakes has forgotten everything. What some of the others have heard of subscriptions all know then; announced paths
+are forgotten, and announced again by who comes or is in reach. To subscribers the part with the lowest sensor is the
+community that was there at the start, the others are new.
 """
 
 import math
@@ -13,13 +14,15 @@ from serai.field.engine.state import BITS, NONE
 from serai.field.serai_parts.control import flood_map, note_wait
 from serai.field.serai_parts.copies import extend_wants
 from serai.field.serai_parts.deaths import measure_neighbors
-from serai.field.serai_parts.state import Serai, count_bits, take
+from serai.field.serai_parts.state import Serai, count_bits, name_anew, take
 
 
 @rule
 def wake(net: Serai) -> None:
     """The end of the slot for sensors that have harvested enough."""
     count = wake_sensors(net.field)
+    for i in range(count):
+        net.posts[net.field.power.woken[i]].ring = 0  # what it knew is lost
     for i in range(count):
         kin = net.field.power.kin[net.field.power.woken[i]]
         if not is_renewed(net.field, kin):
@@ -75,6 +78,8 @@ def begin_anew(net: Serai, kin: int) -> None:
     for community in range(net.field.tally[0].communities):
         if not are_kin(net.field, community, kin):
             continue
+        if community != kin:
+            name_anew(net, community)
         number_members(net.field, community)
         net.groups[community].heard, net.groups[community].known = net.groups[kin].heard, known
         for word in range(net.rules.words):

@@ -4,6 +4,7 @@
     messages.py    what nodes tell each other, and its size
     legs.py        places, who hears whom, walks
     routes.py      routes, walker alternative, flood and multicast: what all members of a community work out alike
+    copies.py      what lies in queues
     sensor.py      what a sensor remembers and decides
     subscriber.py  what a subscriber remembers and decides
     network.py     the rules in their order within a second

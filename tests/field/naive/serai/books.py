@@ -17,10 +17,11 @@ from tests.field.naive.parts import (
 )
 from tests.field.naive.parts import Sensor as Body
 from tests.field.naive.parts import Subscriber as Feet
+from tests.field.naive.serai.copies import RELAY as RELAYED
+from tests.field.naive.serai.copies import Copy
 from tests.field.naive.serai.legs import Place
 from tests.field.naive.serai.messages import Parcel
-from tests.field.naive.serai.sensor import RELAY as RELAYED
-from tests.field.naive.serai.sensor import Copy, Sensor
+from tests.field.naive.serai.sensor import Sensor
 
 UNPAID, REFUSED, UNHEARD, ARRIVED = "unpaid", "refused", "unheard", "arrived"
 ACK_BITS = 16

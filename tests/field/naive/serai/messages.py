@@ -47,14 +47,10 @@ class Reply:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The members of a community, and where they stand; a community is known by a sensor that it began with."""
+    """The members of a community, where they stand, and what it is called; a new one is called as none was before."""
 
     places: dict[int, Place]
-    name: int | None = None
-
-    @property
-    def community(self) -> int:
-        return min(self.places) if self.name is None else self.name
+    name: int = 0
 
     @property
     def bits(self) -> int:
@@ -70,6 +66,24 @@ class Prices:
     @property
     def bits(self) -> int:
         return 16 + 4 * len(self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Reunion:
+    """What kin tell each other when some of them wake: the subscriptions they know, sessions heard, prices."""
+
+    known: dict[int, Subscription]
+    heard: int
+    prices: Prices
+
+    @classmethod
+    def of(cls, memories: "list[Reunion]") -> "Reunion":
+        """What some of them knew, all of them know."""
+        known, steps = dict[int, Subscription](), dict[int, int]()
+        for memory in memories:
+            known |= memory.known
+            steps |= memory.prices.steps
+        return cls(known, max(memory.heard for memory in memories), Prices(steps))
 
 
 @dataclass(frozen=True, eq=False)

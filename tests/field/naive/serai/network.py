@@ -22,10 +22,11 @@ from tests.field.naive.parts import (
 )
 from tests.field.naive.parts import Sensor as Body
 from tests.field.naive.serai.books import ARRIVED, REFUSED, UNHEARD, UNPAID, Books, addressee_of
+from tests.field.naive.serai.copies import Copy, Sending
 from tests.field.naive.serai.legs import Leg, Place, Reach, legs_of
 from tests.field.naive.serai.manual import Dials, Manual, dials_of
-from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Subscription
-from tests.field.naive.serai.sensor import Copy, Sending, Sensor
+from tests.field.naive.serai.messages import Event, Hello, Map, Offer, Parcel, Prices, Reunion, Subscription
+from tests.field.naive.serai.sensor import Sensor
 from tests.field.naive.serai.subscriber import Subscriber
 
 
@@ -54,7 +55,9 @@ class Serai(Books):
             values = tuple(float(value) for value in world.event_values[number])
             event = Event(number, int(source), float(born_s), values)
             self.births.setdefault(math.ceil(born_s), []).append(event)
+        self.names = 0
         self.tell_maps(self.communities)
+        self.old_names = {kin: self.name_of(min(kin)) for kin in self.kin}
 
     def run(self, until_death: bool = False) -> Records:
         """The records; what is left lies in the minds' queues."""
@@ -115,9 +118,9 @@ class Serai(Books):
     # MAP and PRICE: each member says the list once, and all hear it; a loner has nobody to tell.
 
     def tell_maps(self, communities: list[Community], first: int | None = None) -> None:
-        """The first of these communities has that name."""
+        """The first of these communities has that name, if it has one already."""
         for community in communities:
-            name = first if community is communities[0] else None
+            name = self.new_name() if first is None or community is not communities[0] else first
             members = Map({body.number: spot_of(body) for body in community.sensors}, name)
             for body in community.sensors:
                 if not community.is_loner:
@@ -125,6 +128,11 @@ class Serai(Books):
                 self.minds[body.number].members = members
                 for p in self.in_hearing(body):
                     self.walkers[p].hear_map(body.number, members)
+
+    def new_name(self) -> int:
+        """What no community was called before."""
+        self.names += 1
+        return self.names
 
     def in_hearing(self, body: Body) -> list[int]:
         """The subscribers that hear a sensor now."""
@@ -134,14 +142,13 @@ class Serai(Books):
         return [p for p, place in enumerate(places) if self.reach.hears(spot_of(body), place)]
 
     def tell_prices(self, community: Community) -> None:
-        """Rule 3."""
-        if community.is_loner:
-            return
+        """Rule 3; a loner has nobody to tell."""
         spent_j = {body.number: (body.event_pj + body.control_pj) / 1e12 for body in community.sensors}
         steps = {number: self.minds[number].price_step(self.now, spent) for number, spent in spent_j.items()}
         prices = Prices(steps)
         for body in community.sensors:
-            self.broadcast(body, "price", prices.bits)
+            if not community.is_loner:
+                self.broadcast(body, "price", prices.bits)
             self.minds[body.number].prices = prices
 
     # One subscriber's part of the second.
@@ -157,7 +164,7 @@ class Serai(Books):
         in_reach = [body for body in self.sensors if body.died < 0 and self.reach.hears(spot_of(body), place)]
         in_reach.sort(key=lambda body: (self.reach.spot(spot_of(body)), body.number))
         before, self.places[p] = self.places[p], self.place(self.subscribers[p])
-        if self.places[p] - before:
+        if self.places[p] - before or any(body.number in self.new for body in in_reach):
             self.say_hello_to(p, in_reach)
         for body in in_reach:
             if walker.is_first_contact(body.number):
@@ -258,12 +265,12 @@ class Serai(Books):
             is_last = all(later[0] != sender for later in sending.hops[i + 1 :])
             stays = sender in sending.left or sender in lies_at
             if fate == UNPAID and here is start and not parcel.listed:
-                copy.take_back(parcel, sending.wanted)
+                copy.take_back(parcel, sending.wanted, sending.assigned)
                 return False
             if fate == UNPAID and here is not start and is_last and not stays:
                 self.note_drop(parcel.event.number, here, DEAD, whom_alone(parcel), held=True)
             if fate == UNHEARD and here is start:
-                copy.take_back(parcel, sending.wanted)
+                copy.take_back(parcel, sending.wanted, sending.assigned)
             elif fate == UNHEARD:
                 self.keep_on_the_way(here, parcel, lies_at, is_last)
             if fate in (ARRIVED, REFUSED):
@@ -365,6 +372,7 @@ class Serai(Books):
         for body in dying:
             body.died = self.now
             self.lose_queue(body, self.minds[body.number])
+            self.minds[body.number].die()
             for other in body.neighbors:
                 other.neighbors.remove(body)
             body.neighbors = []
@@ -373,8 +381,27 @@ class Serai(Books):
             self.communities.remove(old)
             parts = find_communities([body for body in old.sensors if body.died < 0])
             self.communities += parts
-            self.tell_maps(parts, self.minds[old.sensors[0].number].members.community)
+            self.tell_maps(parts, self.name_of(old.sensors[0].number))
         self.communities.sort(key=lambda community: community.sensors[0].number)
+
+    # Waking.
+
+    def form_anew(self, kin: frozenset[int]) -> None:
+        """Some have woken: all kin know what some of them knew, and are communities as they hear each other."""
+        told, name = Reunion.of([self.minds[number].memory() for number in sorted(kin)]), self.old_names[kin]
+        others = {self.name_of(number) for number in kin} - {name}
+        for walker in self.walkers:
+            walker.forget(others)
+        living = [body for body in self.sensors if body.number in kin and body.died < 0]
+        for body in living:
+            self.minds[body.number].hear_kin(told)
+        self.communities = [group for group in self.communities if group.sensors[0].number not in kin]
+        self.communities += find_communities(living)
+        self.communities.sort(key=lambda community: community.sensors[0].number)
+        self.tell_maps([group for group in self.communities if group.sensors[0].number in kin], name)
+
+    def name_of(self, number: int) -> int:
+        return self.minds[number].members.name
 
 
 def whom_alone(parcel: Parcel) -> int | None:

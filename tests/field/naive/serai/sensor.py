@@ -2,13 +2,23 @@
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
+from tests.field.naive.serai.copies import DEPOSIT, HOME, RELAY, Assignment, Copy, Sending
 from tests.field.naive.serai.legs import Leg, Place, in_reach
 from tests.field.naive.serai.manual import Manual
-from tests.field.naive.serai.messages import Announce, Errand, Event, Map, Parcel, Prices, Reply, Subs, Subscription
+from tests.field.naive.serai.messages import (
+    Announce,
+    Errand,
+    Event,
+    Map,
+    Parcel,
+    Prices,
+    Reply,
+    Reunion,
+    Subs,
+    Subscription,
+)
 from tests.field.naive.serai.routes import (
     HOP,
     Branch,
@@ -24,59 +34,6 @@ from tests.field.naive.serai.routes import (
     routes_to,
     routes_to_member,
 )
-
-HOME, RELAY, DEPOSIT = "home", "relay", "deposit"
-
-
-class Assignment(NamedTuple):
-    """A copy promised to a walker: (q, b, p, until), and what it will be told."""
-
-    walker: int
-    until_s: float
-    errand: Errand
-
-    @property
-    def target(self) -> int:
-        return self.errand.target
-
-
-@dataclass(eq=False)
-class Copy:
-    """A copy in a queue, with the letters of the text: W, S, nc, CW."""
-
-    event: Event
-    kind: str
-    wanted: set[int]
-    settled: set[int] = field(default_factory=set)
-    exposed: bool = False
-    carriers: int = 0
-    carry: frozenset[int] = frozenset()
-    assigned: Assignment | None = None
-    is_new: bool = False
-    serial: int = -1  # the how manieth to come into being: by this the clock takes new copies
-
-    def settle(self, subscriber: int) -> None:
-        """p: W -> S. Nobody has to walk for it any more."""
-        self.wanted.discard(subscriber)
-        self.settled.add(subscriber)
-        if self.assigned and self.assigned.target == subscriber:
-            self.assigned = None
-
-    def take_back(self, parcel: Parcel, wanted: frozenset[int]) -> None:
-        """It has not left the sensor: all is as before it was sent, when these wanted it."""
-        self.settled -= parcel.targets
-        self.wanted |= parcel.targets & wanted
-        if parcel.carry and self.kind == HOME:
-            self.exposed = parcel.exposed
-            self.carriers -= 1
-
-
-class Sending(NamedTuple):
-    """Messages from link to link, and what stays at the ends."""
-
-    hops: list[tuple[int, int, Parcel]]
-    left: dict[int, Parcel]  # by sensor
-    wanted: frozenset[int]  # W before
 
 
 class Sensor:
@@ -179,7 +136,7 @@ class Sensor:
     def reply(self, subscriber: int, now: int) -> Reply:
         """Rule 4: the answer to a HELLO."""
         leg = self.sessions[subscriber].leg if subscriber in self.sessions else None
-        community, alone = self.members.community, len(self.members.places) == 1
+        community, alone = self.members.name, len(self.members.places) == 1
         return Reply(self.number, community, alone, self.wait_s(now), self.is_full, leg)
 
     def tell_subscriptions(self, known: frozenset[int]) -> Subs:
@@ -193,14 +150,35 @@ class Sensor:
     def hear(self, said: Announce, now: int) -> None:
         """Rule 5: everyone."""
         self.heard += 1
-        new = [subscription for subscription in said.news if subscription.subscriber not in self.known]
+        self.learn({subscription.subscriber: subscription for subscription in said.news})
+        self.sessions[said.subscriber] = said
+        self.ring.append(self.routes(said.subscriber, now, announced_now=True).cost[self.number])
+
+    def learn(self, told: dict[int, Subscription]) -> None:
+        """Subscriptions: who is new may want what lies here."""
+        new = [subscription for subscription in told.values() if subscription.subscriber not in self.known]
         self.known |= {subscription.subscriber: subscription for subscription in new}
         for copy in self.queue:
             if copy.kind == HOME:
                 wanting = {s.subscriber for s in new if s.matches(copy.event)}
                 copy.wanted |= wanting - copy.settled
-        self.sessions[said.subscriber] = said
-        self.ring.append(self.routes(said.subscriber, now, announced_now=True).cost[self.number])
+
+    # Waking.
+
+    def memory(self) -> Reunion:
+        """What it can tell its kin; of prices its own."""
+        own = {number: step for number, step in self.prices.steps.items() if number == self.number}
+        return Reunion(self.known, self.heard, Prices(own))
+
+    def hear_kin(self, told: Reunion) -> None:
+        """Some of its kin wake, perhaps itself: what was announced is forgotten."""
+        self.learn(told.known)
+        self.heard, self.prices, self.sessions = told.heard, told.prices, {}
+
+    def die(self) -> None:
+        """Whoever wakes one day knows nothing, as at the start."""
+        self.known, self.heard, self.sessions = {}, 0, {}
+        self.ring.clear()
 
     # What rules 6, 7 and 10 ask.
 
@@ -274,7 +252,7 @@ class Sensor:
 
     def sending(self, copy: Copy, tree: list[Branch], gives: bool = True) -> Sending:
         """The copy leaves for the ends of the branches; a want map goes along the last one, or none at all."""
-        last, exposed, wanted = tree[-1].subscriber, copy.exposed, frozenset(copy.wanted)
+        last, exposed, before = tree[-1].subscriber, copy.exposed, (frozenset(copy.wanted), copy.assigned)
         for branch in tree:
             copy.settle(branch.subscriber)
         carry = self.carry_map(copy, last) if copy.kind == HOME and gives else frozenset()
@@ -292,7 +270,7 @@ class Sensor:
             (sender, receiver, parcel(targets, len(targets) if len(tree) > 1 else 0))
             for sender, receiver, targets in links_of(tree)
         ]
-        return Sending(hops, {root: parcel(targets, 0) for root, targets in ends.items()}, wanted)
+        return Sending(hops, {root: parcel(targets, 0) for root, targets in ends.items()}, *before)
 
     def note_carrier(self, copy: Copy, carry: frozenset[int]) -> None:
         """A want map of a home copy has gone along: somebody will carry the event."""

@@ -62,14 +62,20 @@ class Subscriber:
         self.nearby = {reply.sensor: reply for reply in replies}
         for reply in replies:
             self.waits_s[reply.community] = reply.wait_s
+            if reply.leg != self.leg:  # it has forgotten
+                self.announced.discard(reply.community)
 
     def hear_map(self, sensor: int, members: Map) -> None:
         """A community has changed: how long it waits now is not known yet, unless it has kept its name."""
         if sensor in self.nearby:
-            community, alone = members.community, len(members.places) == 1
+            community, alone = members.name, len(members.places) == 1
             if self.nearby[sensor].community in self.announced:
                 self.announced.add(community)
             self.nearby[sensor] = replace(self.nearby[sensor], community=community, alone=alone)
+
+    def forget(self, communities: set[int]) -> None:
+        """These are no more."""
+        self.waits_s = {name: wait_s for name, wait_s in self.waits_s.items() if name not in communities}
 
     def is_first_contact(self, sensor: int) -> bool:
         """Rule 5: whether its community has not heard of this leg."""
