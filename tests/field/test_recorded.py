@@ -1,10 +1,12 @@
 """Events and subscriptions of files: a world written to files is the same, and wanted is what the definition says."""
 
 import csv
+import json
 import math
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +88,27 @@ def test_a_run_from_files_is_kept_and_read_back(tmp_path: Path) -> None:
     assert len(run.tables["subscriptions"]) == 6  # or: two boxes
     for name, table in run.tables.items():
         assert table.equals(again.tables[name]), name
+
+
+def test_the_log_has_the_texts_of_readings(tmp_path: Path) -> None:
+    mine = written(tmp_path, 1)
+    with (tmp_path / "readings.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    sites = ["", "São", "north", "a,b"]
+    rows = sorted(([*row, sites[n % 4]] for n, row in enumerate(rows)), key=lambda row: float(row[0]))
+    with (tmp_path / "readings.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*head, "site"], *rows])
+    with (tmp_path / "wishes.csv").open("a") as file:
+        file.write("rangers-0,site = 'São',,\n")
+    run = serai.simulate(load_scenario(mine), seed=1)
+    place = serai.write_run(run, tmp_path / "kept")
+    assert serai.read_run(place).texts == run.texts == {"site": ("São", "a,b", "north")}
+    events = pq.ParquetFile(place / "events.parquet").read()
+    texts = json.loads(events.schema.metadata[b"texts"])["site"]
+    told = ["" if math.isnan(values[2]) else texts[int(values[2])] for values in events["values"].to_pylist()]
+    assert told == [row[-1] for row in rows]
+    assert json.loads((place / "run.json").read_text())["texts"] == {"site": texts}
+    assert "texts" not in serai.simulate(load_scenario(written(tmp_path, 1)), seed=1).description()
 
 
 def test_wanted_is_what_the_log_says(tmp_path: Path) -> None:

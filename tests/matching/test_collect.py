@@ -44,6 +44,21 @@ def test_tables_of_all_runs(log: Any, runs: tuple[Path, list[Any]]) -> None:
     assert sorted(map(tuple, roles)) == [("sensor", 12), ("subscriber", 3)]
 
 
+def test_attributes_that_are_texts_are_texts(log: Any, runs: tuple[Path, list[Any]], tmp_path: Path) -> None:
+    readings = [(10 * n, n, site, n) for n, site in enumerate(["north", "", "São", "north"])]
+    lines = ["time,sensor,site,level", *(",".join(map(str, row)) for row in readings)]
+    (tmp_path / "readings.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "mine.toml").write_text('[events]\nfile = "readings.csv"\n[subscriptions]\nwhere = ["level > ?"]\n')
+    write_run(simulate(load_scenario(tmp_path / "mine.toml", protocol="dg"), seed=1), tmp_path / "kept" / "texts")
+    rows = log.load(str(tmp_path / "kept")).orderBy("event").collect()
+    assert [row.site for row in rows] == ["north", None, "São", "north"]
+    write_run(runs[1][0], tmp_path / "kept" / "numbers")
+    rows = log.load(str(tmp_path / "kept")).orderBy("run", "event").collect()
+    assert {(row.run, row.site is None, row.A1 is None) for row in rows} == {
+        *(("numbers", True, False), ("texts", False, True), ("texts", True, True)),
+    }
+
+
 def test_filters_decide_which_folders_are_opened(log: Any, runs: tuple[Path, list[Any]], tmp_path: Path) -> None:
     folder, made = runs
     broken = tmp_path / "runs"

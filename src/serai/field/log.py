@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -175,6 +176,11 @@ class FieldRun(SimulatedRun):
     def attributes(self) -> tuple[str, ...]:
         """The names of the events' attributes."""
         return self.world.attribute_names
+
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Of attributes that are texts: what their values, places from 0, stand for."""
+        return dict(self.world.texts)
 
     def in_numbers(self) -> tuple[str, ...]:
         """How much there is of everything, in a few words each."""

@@ -101,6 +101,7 @@ def build_world(scenario: FieldScenario, seed: int) -> World:
         event_sensor=happens.sensor,
         event_time_s=happens.time_s,
         attribute_names=happens.content.names,
+        texts=tuple((name, tuple(texts)) for name, texts in happens.content.texts.items()),
         **wanted,
         failing=draw_failing(scenario, len(x), seed),
         queue=has.queue,

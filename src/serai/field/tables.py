@@ -297,15 +297,15 @@ def _watched(watched: Watched, kinds: tuple[str, ...]) -> dict[str, Columns]:
 def parts_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """The world, the ledger and the full log that were written as these tables."""
     return {
-        "world": _world_from(scenario, tuple(said["attributes"]), tables),
+        "world": _world_from(scenario, said, tables),
         "ledger": _ledger_from(said["counts"], tables),
         "full": _full_log_from(said["counts"], tables) if "transfers" in tables else None,
     }
 
 
-def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Mapping[str, pa.Table]) -> World:
+def _world_from(scenario: FieldScenario, said: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> World:
     """The world of a run: what was drawn comes from the tables, what follows from it is worked out again."""
-    nodes, events = tables["nodes"], tables["events"]
+    nodes, events, attributes = tables["nodes"], tables["events"], tuple(said["attributes"])
     place = scenario.field
     grid = Grid(place.width_m, place.height_m, place.columns, place.rows)
     sensors = slice(0, len(tables["sensors"]))
@@ -331,6 +331,7 @@ def _world_from(scenario: FieldScenario, attributes: tuple[str, ...], tables: Ma
         event_sensor=array(events, "node", np.int32),
         event_time_s=born_s,
         attribute_names=attributes,
+        texts=tuple((name, tuple(texts)) for name, texts in said.get("texts", {}).items()),
         **wanted,
         **own,
         **who_hears_whom(grid, (x_m, y_m), ranges, tracks, scenario.duration_s, people.turning_m),

@@ -99,6 +99,7 @@ class World(NamedTuple):
     high: Floats
     where: tuple[str, ...]  # [P] the same in words
     people: People
+    texts: tuple[tuple[str, tuple[str, ...]], ...] = ()  # attributes that are texts; their values are places in these
     failing: Numbers = _NONE  # numbers of the sensors that fail on the way
     wishes: Wishes | None = None  # what a file of subscriptions says
     queue: Numbers | None = None  # [N] copies that each can hold, where some can hold more than others

@@ -110,6 +110,11 @@ class SimulatedRun(Run):
     def attributes(self) -> tuple[str, ...]:
         """The names of the events' attributes."""
 
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Of attributes that are texts: what their values, places from 0, stand for."""
+        return {}
+
     @abstractmethod
     def counts(self) -> dict[str, Any]:
         """Sums that need no table, by name."""
@@ -129,7 +134,7 @@ class SimulatedRun(Run):
         from serai.log.tables import make_tables
 
         form = self.form()
-        return make_tables(form.columns_of(self), form.own | dict(form.optional), self.attributes)
+        return make_tables(form.columns_of(self), form.own | dict(form.optional), self.attributes, self.texts)
 
     def description(self) -> dict[str, Any]:
         """What `run.json` says, but for the version of the log and the list of tables."""
@@ -140,6 +145,7 @@ class SimulatedRun(Run):
             "seed": self.seed,
             "scenario": to_toml(self.scenario),
             "attributes": list(self.attributes),
+            **({"texts": {name: list(texts) for name, texts in self.texts.items()}} if self.texts else {}),
             "counts": self.counts(),
             "versions": self.versions,
             **self._own_protocol(),

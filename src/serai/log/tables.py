@@ -138,13 +138,18 @@ FULL_LOG_TABLES = {"transfers": TRANSFERS, "drops": DROPS}
 
 
 def make_tables(
-    columns: Mapping[str, Columns], own: Mapping[str, pa.Schema], attributes: tuple[str, ...]
+    columns: Mapping[str, Columns],
+    own: Mapping[str, pa.Schema],
+    attributes: tuple[str, ...],
+    texts: Mapping[str, tuple[str, ...]],
 ) -> dict[str, pa.Table]:
     """The tables of a run with these columns; `own` are those that only its kind has.
 
     One value in place of a column stands in every row, None for null. In a nullable column NaN is null.
     """
     told = {"attributes": json.dumps(list(attributes))}
+    if texts:
+        told["texts"] = json.dumps(dict(texts), ensure_ascii=False)
     described = {**CORE_TABLES, **own, **FULL_LOG_TABLES}
     return {
         name: pa.table(_filled(columns[name], schema), schema=schema.with_metadata(told))

@@ -6,7 +6,7 @@
 
 `serai-log`: a run folder, or a folder that holds some at any depth, of any kind of network. Before the columns of the
 table stand `run` (where the run lies), `protocol` and `seed` (null: real nodes wrote it); attributes of events are
-columns of their names, null in runs that have no such attribute. `serai-trace`: a file in any of
+columns of their names, numbers or texts, null in runs that have no such attribute. `serai-trace`: a file in any of
 the formats of `serai.traces`, or a folder of files in the same one; before its columns stands `trace`, the file.
 Filters on the columns that stand before decide which folders or files are opened at all.
 """
@@ -14,7 +14,7 @@ Filters on the columns that stand before decide which folders or files are opene
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -106,7 +106,7 @@ def runs_in(folder: Path) -> list[Path]:
 class _LogTable(_Table):
     folder: Path
     table: str
-    attributes: tuple[str, ...]  # of events, in any of the runs
+    attributes: Mapping[str, pa.DataType]  # of events, in any of the runs
     told_by = {"run": pa.string(), "protocol": pa.string(), "seed": pa.int64()}  # noqa: RUF012
     nothing_there = f"no run in it (no {RUN_FILE} found); name a folder written with --out"
 
@@ -131,22 +131,34 @@ class _LogTable(_Table):
         for name in rows.column_names:
             column = rows[name]
             if name == "values":
-                nothing = dict.fromkeys(self.attributes, pa.nulls(len(rows), pa.float64()))
-                columns |= nothing | _attributes(column, said["attributes"])
+                columns |= {name: pa.nulls(len(rows), kind) for name, kind in self.attributes.items()}
+                columns |= _attributes(column, said["attributes"], said.get("texts", {}))
             else:
                 columns[name] = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         return columns
 
 
-def _attributes(values: pa.ChunkedArray, names: Sequence[str]) -> dict[str, Any]:
+def _attributes(values: pa.ChunkedArray, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     numbers = values.combine_chunks().flatten().to_numpy().reshape(len(values), len(names))
-    return {name: np.ascontiguousarray(numbers[:, k]) for k, name in enumerate(names)}
+    columns = {name: np.ascontiguousarray(numbers[:, k]) for k, name in enumerate(names)}
+    return columns | {name: _in_words(columns[name], known) for name, known in texts.items()}
 
 
-def _attributes_in(folder: Path) -> tuple[str, ...]:
-    """The attributes of the events of all runs, in the order in which they are found."""
-    found = (name for run in runs_in(folder) for name in read_description(run)["attributes"])
-    return tuple(dict.fromkeys(found))
+def _in_words(places: np.ndarray[Any, Any], texts: Sequence[str]) -> pa.Array:
+    """The texts at these places; NaN: none."""
+    return pa.array(texts, pa.string()).take(pa.array(places, from_pandas=True).cast(pa.int32()))
+
+
+def _attributes_in(folder: Path) -> dict[str, pa.DataType]:
+    """The attributes of the events of all runs, in the order in which they are found: numbers, or texts."""
+    found: dict[str, pa.DataType] = {}
+    for run in runs_in(folder):
+        said = read_description(run)
+        for name in said["attributes"]:
+            kind = pa.string() if name in said.get("texts", {}) else pa.float64()
+            if found.setdefault(name, kind) != kind:
+                raise BadInput(f"{run}: {name} is a text in some runs and a number in others; load them apart")
+    return found
 
 
 # --- Traces
