@@ -52,8 +52,12 @@ class Page:
     def size(self, width: int, height: int) -> None:
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
+        self.hear()
+
+    def hear(self) -> None:
+        """Two pictures later the page has heard of what was changed."""
         frames = "const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(done))"
-        self.browser.execute_async_script(frames)  # the page has heard of it
+        self.browser.execute_async_script(frames)
 
     def js(self, script: str, *arguments: Any) -> Any:
         return self.browser.execute_script(script, *arguments)

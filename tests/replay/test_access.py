@@ -79,6 +79,7 @@ def test_who_wants_no_motion_gets_none(page: Page) -> None:
     drawn = "return replay.map.dotsDrawn"
     for motion, moves in (("reduce", False), ("no-preference", True)):
         page.emulate(reduced_motion=motion)
+        page.hear()
         page.js(busy)
         assert (page.js(drawn) > 0) == moves
     page.js("replay.toggle(true); replay.toggle(false)")
@@ -121,6 +122,33 @@ def test_everybody_can_read_it(page: Page) -> None:
         assert page.js("return document.documentElement.scrollWidth") <= 390
     heights = "return [...document.querySelectorAll('.transport button')].map((e) => e.offsetHeight)"
     assert min(page.js(heights)) >= 40
+    page.size(1280, 800)
+
+
+ON_PAPER = """
+const box = document.getElementById("mapbox").getBoundingClientRect(), map = document.getElementById("map");
+const style = (e) => getComputedStyle(e), footer = document.querySelector("footer");
+const shape = map.width / map.height - box.width / box.height, below = footer.getBoundingClientRect().top >= box.bottom;
+const transport = style(document.querySelector(".transport")).display;
+return [style(document.body).backgroundColor, replay.map.inks.bg, Math.round(box.width), shape, below,
+  style(footer).position, transport];
+"""
+
+
+def test_paper_is_light_and_shows_the_moment_undistorted(page: Page) -> None:
+    page.emulate(color_scheme="dark")
+    page.size(390, 800)
+    page.js("replay.select({event: 5}); replay.go(replay.m.end / 2)")
+    before = page.js(ON_PAPER)
+    page.js("dispatchEvent(new Event('beforeprint'))")
+    ground, ink, wide, distorted, below, position, transport = page.js(ON_PAPER)
+    assert (ground, ink, wide) == ("rgb(255, 255, 255)", "#fff", 700)
+    assert abs(distorted) < 0.01
+    assert (below, position, transport) == (True, "static", "none")
+    assert page.js("return replay.t") == page.js("return replay.m.end / 2")
+    page.js("dispatchEvent(new Event('afterprint'))")
+    assert page.js(ON_PAPER) == before
+    page.emulate()
     page.size(1280, 800)
 
 

@@ -56,6 +56,16 @@ def opened(loaded: Opened) -> Opened:
     return loaded
 
 
+def test_attributes_that_are_texts_are_told_as_texts(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("time,sensor,level,site\n10,0,1.5,north\n20,1,,<São>\n30,2,2,\n")
+    (tmp_path / "mine.toml").write_text('[events]\nfile = "readings.csv"\n[subscriptions]\nwhere = ["level > 1"]\n')
+    run = serai.simulate(serai.load_scenario(tmp_path / "mine.toml", protocol="ced"), seed=1, full_log=True)
+    page = Page(browser, file_of(run, tmp_path, "texts"))
+    assert page.js("return [0, 1, 2].map((e) => replay.m.valuesOf(e))") == [
+        *("level 1.500, site north", "level unknown, site &lt;São>", "level 2.000, site unknown"),
+    ]
+
+
 def told_of(run: SimulatedRun) -> Told | ToldOverlay:
     return ToldOverlay(run) if isinstance(run, serai.OverlayRun) else Told(run)
 
@@ -342,3 +352,20 @@ def test_keys_are_those_of_the_table(browser: Any, folder: Path) -> None:
 def test_a_trace_has_no_places(browser: Any, folder: Path) -> None:
     page = Page(browser, file_of(run_of("trace"), folder, "trace"))
     assert "stand near each other" in page.js("return document.getElementById('note').textContent")
+
+
+def test_groups_are_the_same_made_in_slices_or_at_once(browser: Any, folder: Path) -> None:
+    """Rows by a number, asked for before, amid and after their making: what a choice finds while the page is idle."""
+    page = Page(browser, file_of(run_of("trace"), folder, "trace"))
+    told = page.js("""
+        const Groups = replay.m.rowsOfLink.constructor;
+        const keys = Uint8Array.from({ length: 70000 }, (_, i) => i * i % 97);
+        return [0, 1, 3, 9].map((slices) => {
+          const groups = new Groups(keys, 97);
+          for (let i = 0; i < slices; i++) groups.go();
+          return [...Array(97).keys()].map((k) => [...groups.of(k)]);
+        });
+    """)
+    expected = [[i for i in range(70_000) if i * i % 97 == k] for k in range(97)]
+    assert told == [expected] * 4
+    assert page.js("while (!replay.m.prepareChoices()); return replay.m.rowsOfEvent.made && replay.m.dropsOfNode.made")

@@ -71,6 +71,23 @@ def browser() -> Iterator[Any]:
     chromium.quit()
 
 
+def rows_in(page: Page) -> list[list[int]]:
+    """Event, sender and receiver of each row of a page."""
+    found: list[list[int]] = page.js(
+        "const { m } = replay; return [...m.c.event].map((e, r) => [e, m.from(r), m.to(r)])"
+    )
+    return found
+
+
+def kept_rows(run: SimulatedRun, events: list[int]) -> list[list[int]]:
+    """Those of the table from 120 s to 180 s, and all of these events."""
+    rows = run.tables["transfers"].to_pandas()
+    at = rows.end_s.round(3)
+    kept = ((at > 120) & (at <= 180)) | rows.event.isin(events)
+    found: list[list[int]] = rows[kept][["event", "sender", "receiver"]].to_numpy().tolist()
+    return found
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_thinned_page_counts_everything(
     browser: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -96,6 +113,7 @@ def test_a_thinned_page_counts_everything(
     assert [(page.state(t), page.js(sentences)) for t in reversed(moments)][::-1] == expected
     assert page.js("const l = replay.m.life(3); return [l.hops.map((h) => h.slice(0, 3)), l.steps, l.held]") == life
     page.go(290)
+    assert rows_in(page) == kept_rows(run, page.js("return [...replay.m.c.keptEvent]"))
     links = page.js("return replay.m.c.linkFrom.length")
     assert page.js("return [...replay.map.uses(0, 0)]") == np.bincount(glow, minlength=links).tolist()
     gone = page.js("let e = 0; while (replay.m.isKept(e)) e++; replay.select({event: e}); return e")

@@ -14,6 +14,7 @@ from serai.opportunistic.losses import losses_of
 from serai.opportunistic.pairs import delivered_pairs, wanted_pairs
 from serai.opportunistic.tables import OUTCOMES
 from serai.replay.sheet import EVERYTHING, Change, Kept, Numbers, Sheet, Streams, in_bits, links_of, of_losses
+from serai.replay.turns import Log, in_turns
 
 STORED, REFUSED, MOVED = 4, 8, 16
 _RISING: Final = (
@@ -23,10 +24,9 @@ _RISING: Final = (
     "gotMs",
     "contactMs",
     "trackMs",
-    "event",
+    "strayEvent",
     "dropEvent",
     "gotEvent",
-    "link",
     "lostEvent",
 )
 _MOST_CHANNELS: Final = 4  # of a node, in words
@@ -140,15 +140,15 @@ def _log(run: OpportunisticRun, kept: Kept) -> dict[str, Numbers]:
     rows, drops = run.outcome.transfer_log, run.outcome.drop_log[kept.drops]
     links = links_of(rows.sender, rows.receiver, run.world.nodes)
     rows = rows[kept.rows]
-    end = _ms(rows.end_s)
+    end, bundles = _ms(rows.end_s), run.world.bundles
+    flags = STORED * rows.stored + REFUSED * (rows.outcome > 0) + MOVED * rows.moved
+    log = Log(links.of_row[kept.rows], rows.bundle, flags, end, bundles.source, _ms(bundles.created_s))
     return {
         "rowMs": end,
         "rowLength": end - _ms(rows.start_s),
         "linkFrom": links.source,
         "linkTo": links.target,
-        "link": links.of_row[kept.rows],
-        "event": rows.bundle,
-        "flags": STORED * rows.stored + REFUSED * (rows.outcome > 0) + MOVED * rows.moved,
+        **in_turns(links, log),
         "outcome": rows.outcome,
         "dropMs": _ms(drops.time_s),
         "dropNode": drops.node,

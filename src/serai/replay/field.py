@@ -28,12 +28,13 @@ from serai.replay.sheet import (
     of_losses,
     per_second,
 )
+from serai.replay.turns import Log, in_turns
 from serai.world.mobility import Tracks
 
 _PJ_PER_J = 1e12
 STORED, REFUSED, MOVED, FIRST = 4, 8, 16, 32  # beside the kind of a transfer, in the same byte
 _RISING = (
-    *("birthMs", "event", "dropEvent", "linkFrom", "link", "lostEvent"),
+    *("birthMs", "strayEvent", "dropEvent", "linkFrom", "lostEvent"),
     *("controlAt", "controlNode", "sessionFrom", "sessionTo"),
 )
 
@@ -55,7 +56,7 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
         "trackT": world.tracks.time_s,
         "trackX": world.tracks.x_m,
         "trackY": world.tracks.y_m,
-        "birthMs": np.ceil(world.event_time_s * 1000).astype(np.int64),
+        "birthMs": _birth_ms(run),
         "lives": expiry_s(run) - np.ceil(world.event_time_s).astype(np.int64),
         "birthNode": world.event_sensor,
         "values": values,
@@ -63,15 +64,14 @@ def field_sheet(run: FieldRun, kept: Kept = EVERYTHING) -> Sheet:
         "unborn": np.flatnonzero(~run.born),
         "linkFrom": links.source,
         "linkTo": links.target,
-        "link": links.of_row[kept.rows],
         **_log_columns(full, seconds, sensors, kept),
+        **_turns(run, links, kept),
         **of_losses(losses_of(run), kept),
         **_watched(full.watched),
     }
     columns["lostNode"] = columns["lostNode"] + sensors
     if kept is not EVERYTHING:
         columns |= _counted(run, seconds)
-        columns["flags"] = columns["flags"] + FIRST * _first_receptions(run)[kept.rows]
     return Sheet(_head(run, seconds) | {"steps": steps}, columns, _RISING)
 
 
@@ -233,15 +233,27 @@ def _first_receptions(run: FieldRun) -> Numbers:
     return first
 
 
+def _birth_ms(run: FieldRun) -> Numbers:
+    whole: Numbers = np.ceil(run.world.event_time_s * 1000).astype(np.int64)
+    return whole
+
+
+def _turns(run: FieldRun, links: Links, kept: Kept) -> dict[str, Numbers]:
+    """Transfers, as their senders take turns."""
+    rows = Transfers._make(column[kept.rows] for column in _full_log(run).transfers)
+    flags = rows.kind + STORED * rows.stored + REFUSED * rows.outcome + MOVED * rows.moved
+    if kept is not EVERYTHING:
+        flags = flags + FIRST * _first_receptions(run)[kept.rows]
+    born_s = -(-_birth_ms(run) // 1000)
+    log = Log(links.of_row[kept.rows], rows.event, flags, rows.time_s, run.world.event_sensor, born_s)
+    return in_turns(links, log)
+
+
 def _log_columns(full: FullLog, seconds: int, sensors: int, kept: Kept) -> dict[str, Numbers]:
-    """Transfers and drops; times are counts of rows in each second."""
-    transfers = Transfers._make(column[kept.rows] for column in full.transfers)
+    """When transfers were, and drops; times are counts of rows in each second."""
     drops = Drops._make(column[kept.drops] for column in full.drops)
-    flags = STORED * transfers.stored + REFUSED * transfers.outcome + MOVED * transfers.moved
     return {
-        "rows": per_second(transfers.time_s, seconds),
-        "event": transfers.event,
-        "flags": transfers.kind + flags,
+        "rows": per_second(full.transfers.time_s[kept.rows], seconds),
         "dropRows": per_second(drops.time_s, seconds),
         "dropNode": drops.node,
         "dropEvent": drops.event,

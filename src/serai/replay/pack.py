@@ -31,11 +31,15 @@ class Packed(NamedTuple):
 
 
 def differences(values: Numbers) -> Numbers:
-    """Steps from one number to the next, the sign in the lowest bit: 0, -1, 1, -2, ... are 0, 1, 2, 3, ..."""
+    """Steps from one number to the next, the first from 0."""
     steps: NDArray[np.int64] = values.astype(np.int64)
     steps[1:] -= values[:-1]
-    signed: Numbers = (steps << 1) ^ (steps >> 63)
-    return signed
+    return zigzag(steps)
+
+
+def zigzag(steps: Numbers) -> Numbers:
+    """Whole numbers with their signs in the lowest bit: 0, -1, 1, -2, ... are 0, 1, 2, 3, ..."""
+    return np.where(steps < 0, -2 * steps - 1, 2 * steps)
 
 
 def pack(columns: Mapping[str, Numbers], rising: Sequence[str] = ()) -> Packed:

@@ -16,13 +16,14 @@ from serai.replay.pack import pack
 from serai.replay.sheet import Sheet
 
 _SCRIPTS: Final = {
-    "field": ("data", "model", "field.model", "charts", "map", "field.map", "app"),
-    "opportunistic": ("data", "model", "contacts.model", "charts", "map", "contacts.map", "app"),
+    "field": ("data", "turns", "model", "field.model", "charts", "map", "field.map", "app"),
+    "opportunistic": ("data", "turns", "model", "contacts.model", "charts", "map", "contacts.map", "app"),
     "overlay": ("data", "model", "overlay.model", "charts", "map", "overlay.map", "app"),
 }
 """The modules of each kind's page, in the order in which they need each other."""
 
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
+_COMMENT: Final = re.compile(r"^ */\*(?:[^*]|\*(?!/))*\*/\n", re.MULTILINE)  # with lines of its own
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
@@ -61,8 +62,8 @@ def _file(name: str) -> str:
 
 
 def _as_script(module: str) -> str:
-    """A module as a part of one script: all of them share its names."""
-    return _EXPORT.sub("", _IMPORT.sub("", module))
+    """A module as a part of one script, without its comments: all of them share its names."""
+    return _EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", module)))
 
 
 def _in_script(text: str) -> str:

@@ -23,7 +23,7 @@ from serai.replay.thin import Wish, cut_to_fit, fewer_events, in_words, rest_of,
 PAGE: Final = "replay.html"
 MOST_BYTES: Final = 25_000_000
 """Up to this nothing is left out of a page; browsers open it within seconds."""
-_LEAST_ROW_BYTES: Final = 2.0  # no page has ever taken less for a transfer
+_LEAST_ROW_BYTES: Final = 1.3  # no page has ever taken less for a transfer
 
 _SHEETS: Final[dict[str, Callable[..., Sheet]]] = {
     "field": field_sheet,
@@ -157,5 +157,6 @@ def _with_facts(run: SimulatedRun, sheet: Sheet, opening: Mapping[str, Any] | No
         "protocol": protocol_label(run.protocol),
         "seed": run.seed,
         "attributes": list(run.attributes),
+        "texts": {name: list(texts) for name, texts in run.texts.items()},
     }
     return sheet._replace(head=common | sheet.head | dict(opening or {}))

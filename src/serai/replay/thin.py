@@ -15,12 +15,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from serai.replay.pack import zigzag
 from serai.replay.sheet import Kept, Numbers, Sheet, Streams
 
 MINUTE_S: Final = 60
 _MOST_NUMBERS: Final = 4_000_000  # of keyframes
 _HASH: Final = 2654435761  # Knuth's multiplier: neighbouring numbers fall far apart
-_ROW_BYTES: Final = 3.1  # of the page, for a transfer
+_ROW_BYTES: Final = 2.0  # of the page, for a transfer
 
 
 class Wish(NamedTuple):
@@ -115,8 +116,7 @@ def keyframes(streams: Streams, moments: Numbers) -> tuple[Numbers, Numbers]:
 
 def _steps(values: Numbers) -> Numbers:
     """What each node's value changes from one moment to the next, the sign in the lowest bit."""
-    steps: Numbers = np.diff(values, axis=0, prepend=0).ravel()
-    return (steps << 1) ^ (steps >> 63)
+    return zigzag(np.diff(values, axis=0, prepend=0).ravel())
 
 
 def _sums(streams: Streams) -> dict[str, Numbers]:

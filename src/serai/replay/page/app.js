@@ -4,7 +4,7 @@ import { RunMap } from "./run.map.js";
 import { RunModel, WORDS } from "./run.model.js";
 
 /* The controls: one moment t, one thing chosen, and everything on the page follows from the two. */
-const $ = (id) => document.getElementById(id), began = performance.now(), CARD_MS = 250, MOST_CHIPS = 300;
+const $ = (id) => document.getElementById(id), began = performance.now(), CARD_MS = 250, MOST_CHIPS = 300, SLICE_MS = 3, REST_MS = 10;
 const head = JSON.parse($("head").textContent), columns = await unpack(head.columns, head.bytes, $("data").textContent);
 $("data").remove();
 const unpacked = performance.now(), m = new RunModel(head, columns), built = performance.now();
@@ -232,12 +232,29 @@ function listen() {
   new ResizeObserver(() => { map.resize(); strip.back = null; paint(false); }).observe($("mapbox"));
   addEventListener("resize", () => { reserve(); paint(false); });
   matchMedia("(prefers-reduced-motion: reduce)").addEventListener("change", (event) => { map.calm = event.matches; paint(true); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    map.dress();
-    strip.back = null;
-    $("legend").innerHTML = map.legend();
-    paint(true);
-  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", dress);
+  addEventListener("beforeprint", () => lieOnPaper(true));
+  addEventListener("afterprint", () => lieOnPaper(false));
+}
+
+function dress() {
+  map.dress();
+  strip.back = null;
+  $("legend").innerHTML = map.legend();
+  paint(true);
+}
+
+/* The moment that is shown, as it is printed: paper is light and has its own width. */
+function lieOnPaper(is) {
+  document.documentElement.classList.toggle("paper", is);
+  reserve();
+  dress();
+}
+
+/* What only a choice needs is made after the first picture, in slices between others. */
+function prepare() {
+  for (const begun = performance.now(); performance.now() - begun < SLICE_MS;) if (m.prepareChoices()) return;
+  setTimeout(prepare, REST_MS);
 }
 
 setUp();
@@ -255,3 +272,4 @@ window.replay = {
   took: { unpack: unpacked - began, model: built - unpacked, all: performance.now() - began },
 };
 document.documentElement.dataset.ready = "1";
+setTimeout(prepare, REST_MS);

@@ -2,6 +2,9 @@ import { clock, escaped, num, span } from "./data.js";
 
 /* The strip under the map, which is also the scrubber, and the small charts of the card. */
 const PAD = 8;
+export const onPaper = () => document.documentElement.classList.contains("paper");
+/* How many dots of a canvas lie along a pixel of the page. */
+export const sharpness = () => onPaper() ? 3 : Math.min(devicePixelRatio || 1, 2);
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export class Strip {
@@ -16,7 +19,7 @@ export class Strip {
   /* All that does not change while playing, drawn once. */
   sheet() {
     this.inks = Object.fromEntries(["bg", "soft", "pick", "ink"].map((name) => [name, css(`--${name}`)]));
-    const d = this.dpr = Math.min(devicePixelRatio || 1, 2), box = this.canvas.getBoundingClientRect(), { m } = this;
+    const d = this.dpr = sharpness(), box = this.canvas.getBoundingClientRect(), { m } = this;
     this.w = box.width;
     this.h = box.height;
     this.canvas.width = this.w * d;
@@ -148,6 +151,7 @@ export function lifeline(m, e, t, words) {
   for (const [s, v] of all.steps) d += `H${X(s).toFixed(1)}V${Y(v).toFixed(1)}`;
   d += `H${X(until).toFixed(1)}V${floor}Z`;
   const who = m.wanting(e), got = new Map(all.got.map((g) => [g.node, g])), shown = who.slice(0, MOST_LINES);
+  if (m.hops && !who.length) return "<p>Nobody asked for it.</p>";   // and it has no copies whose number could be drawn
   const foot = floor + 14 + shown.length * 17, H = foot + (m.hops ? 30 : 42), time = (s) => (m.hops ? `${num(s - born)} hops` : span(s - born));
   let rows = "";
   shown.forEach((w, i) => {

@@ -1,5 +1,6 @@
 import { bytes, clock, escaped, num, span, upTo } from "./data.js";
 import { Model } from "./model.js";
+import { takeTurns } from "./turns.js";
 
 /* An opportunistic network: nodes that meet now and then. A level is bytes in a store; what is spent is transfers begun. */
 const inSeconds = (ms) => Float64Array.from(ms, (v) => v / 1000);
@@ -12,6 +13,7 @@ export class RunModel extends Model {
     this.longest = c.rowLength.reduce((most, v) => Math.max(most, v), 0) / 1000;
     c.dropAt = inSeconds(c.dropMs);
     c.bornAt = inSeconds(c.bornMs);
+    takeTurns(c, this.count);
     c.dropFor = new Uint8Array(c.dropNode.length);
     c.begin = inSeconds(c.contactMs);
     c.over = c.begin.map((s, i) => s + c.contactLength[i] / 1000);

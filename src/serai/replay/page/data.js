@@ -7,14 +7,20 @@ export async function unpack(rows, bytes, text) {
   const columns = {};
   let at = 0;
   for (const [name, type, length, differences] of rows) {
-    const size = +type[1], bytes = new Uint8Array(length * size);
-    for (let b = 0; b < size; b++, at += length) {
-      for (let i = 0; i < length; i++) bytes[i * size + b] = planes[at + i];
-    }
-    const values = new ARRAYS[type](bytes.buffer);
+    const size = +type[1], values = size === 1 ? planes.subarray(at, at + length) : joined(planes, at, ARRAYS[type], length);
     columns[name] = differences ? added(values) : values;
+    at += length * size;
   }
   return columns;
+}
+
+/* Numbers of several bytes: their lowest bytes stand from `at` on, then the next ones, and so on. */
+function joined(planes, at, Numbers, length) {
+  const values = new Numbers(length), bytes = new Uint8Array(values.buffer), size = Numbers.BYTES_PER_ELEMENT;
+  for (let b = 0; b < size; b++, at += length) {
+    for (let i = 0, to = b; i < length; i++, to += size) bytes[to] = planes[at + i];
+  }
+  return values;
 }
 
 /* Five characters from "(" on, without "<", are four bytes, the highest first. */
@@ -54,14 +60,47 @@ export function upTo(sorted, v, from = 0, to = sorted.length) {
   return from;
 }
 
-/* Rows by a number that each of them has: rows[start[k]] .. rows[start[k + 1] - 1] are those of k, in their order. */
-export function grouped(keys, count) {
-  const start = new Uint32Array(count + 1), rows = new Uint32Array(keys.length);
-  for (let i = 0; i < keys.length; i++) start[keys[i] + 1]++;
-  for (let k = 0; k < count; k++) start[k + 1] += start[k];
-  const next = start.slice();
-  for (let i = 0; i < keys.length; i++) rows[next[keys[i]]++] = i;
-  return { start, rows, of: (k) => rows.subarray(start[k], start[k + 1]) };
+/* Rows by a number that each of them has: of(k) are those of k, in their order. Made when first asked for, or before, in slices. */
+const SLICE = 1 << 16;
+
+export class Groups {
+  constructor(keys, count) {
+    this.start = new Uint32Array(count + 1);
+    this.slices = this.making(keys, count);
+  }
+
+  * making(keys, count) {
+    const { start } = this, rows = this.rows = new Uint32Array(keys.length);
+    for (let i = 0; i < keys.length; i += SLICE) {
+      counted(start, keys, i, Math.min(i + SLICE, keys.length));
+      yield;
+    }
+    for (let k = 0; k < count; k++) start[k + 1] += start[k];
+    const next = start.slice();
+    for (let i = 0; i < keys.length; i += SLICE) {
+      placed(rows, next, keys, i, Math.min(i + SLICE, keys.length));
+      yield;
+    }
+  }
+
+  /* One slice more; whether that was the last. */
+  go() {
+    this.made ||= this.slices.next().done;
+    return this.made;
+  }
+
+  of(k) {
+    while (!this.go());
+    return this.rows.subarray(this.start[k], this.start[k + 1]);
+  }
+}
+
+function counted(start, keys, from, to) {
+  for (let i = from; i < to; i++) start[keys[i] + 1]++;
+}
+
+function placed(rows, next, keys, from, to) {
+  for (let i = from; i < to; i++) rows[next[keys[i]]++] = i;
 }
 
 /* The second of each row, from how many rows there are in each second. */

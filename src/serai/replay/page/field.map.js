@@ -1,5 +1,5 @@
 import { below } from "./data.js";
-import { Canvas, dark, mix } from "./map.js";
+import { Canvas, mix } from "./map.js";
 
 /* A field: sensors on ground tinted by community, and subscribers as numbered squares with what they reach: cells, or a circle. */
 const RETURN = 2, FADE_S = 240, TRAIL_S = 60;
@@ -16,18 +16,16 @@ export class RunMap extends Canvas {
       const at = centre.get(m.c.community[n]) || [0, 0, 0];
       centre.set(m.c.community[n], [at[0] + m.c.x[n], at[1] + m.c.y[n], at[2] + 1]);
     }
-    const apart = (a, b) => {
-      const [x, y, k] = centre.get(a), [u, v, l] = centre.get(b);
-      return Math.hypot(x / k - u / l, y / k - v / l);
-    };
+    const apart = ([x, y, k], [u, v, l]) => (x / k - u / l) ** 2 + (y / k - v / l) ** 2, bearers = this.hues.map(() => []);
     let rank = 0;
     for (const [g, k] of this.sizes) {
       if (k === 1) continue;
       let hue = rank++;
       if (hue >= this.hues.length) {   // the colour whose nearest bearer is farthest away
-        const nearest = this.hues.map((_, i) => Math.min(...[...this.hueOf].filter(([, other]) => other === i).map(([other]) => apart(g, other)), Infinity));
+        const nearest = bearers.map((others) => others.reduce((least, other) => Math.min(least, apart(centre.get(g), other)), Infinity));
         hue = nearest.indexOf(Math.max(...nearest));
       }
+      bearers[hue].push(centre.get(g));
       this.hueOf.set(g, hue);
     }
   }
@@ -47,7 +45,7 @@ export class RunMap extends Canvas {
     this.lines(g, links, mix(this.inks.soft, m.sensors > 4000 ? .12 : .3), .7);
   }
 
-  tint(n) { return mix(this.hue(this.m.c.community[n]), this.by === "community" ? (dark() ? .2 : .16) : .07); }
+  tint(n) { return mix(this.hue(this.m.c.community[n]), this.by === "community" ? (this.dark ? .2 : .16) : .07); }
 
   /* Sensors in cells of one patch hear of each other. */
   cells(g) {

@@ -1,5 +1,6 @@
-import { brief, clock, escaped, grouped, num, seconds, span, upTo } from "./data.js";
+import { brief, clock, escaped, Groups, num, seconds, span, upTo } from "./data.js";
 import { Model, REFUSED } from "./model.js";
+import { takeTurns } from "./turns.js";
 
 /* A field: sensors that stand, subscribers that walk. Time is in whole seconds; what is spent is in picojoules. */
 const FIRST = 32;
@@ -15,6 +16,7 @@ export class RunModel extends Model {
     c.dropAt = seconds(c.dropRows);
     c.birth = Float64Array.from(c.birthMs, (ms) => ms / 1000);   // upwards to the millisecond: the second stays the same
     c.bornAt = c.birth.map(Math.ceil);
+    takeTurns(c, this.count);
     this.tracks = new Uint32Array(this.count + 1);
     for (let i = 0; i < c.trackNode.length; i++) this.tracks[c.trackNode[i] + 1] = i + 1;
     this.hear = this.receiveCosts ? halfToEven(this.bits * this.radio[0] * 1e12) : 0;
@@ -177,7 +179,7 @@ export class RunModel extends Model {
   controlOf(n, t) {
     const { c } = this;
     if (!c.controlNode) return 0;
-    this.controlRows ||= grouped(c.controlNode, this.count);
+    this.controlRows ||= new Groups(c.controlNode, this.count);
     let sum = 0;
     for (const r of this.controlRows.of(n)) if (c.controlAt[r] <= t) sum += c.controlMicro[r];
     return sum / 1e6;
@@ -186,7 +188,7 @@ export class RunModel extends Model {
   /* The communities, by their lowest sensors, that a subscriber is in session with. */
   sessionsOf(n, t) {
     const { c } = this;
-    this.sessionRows ||= grouped(c.sessionNode || [], this.count);
+    this.sessionRows ||= new Groups(c.sessionNode || [], this.count);
     return [...this.sessionRows.of(n)].filter((r) => c.sessionFrom[r] <= t && t < c.sessionTo[r]).map((r) => c.sessionWith[r]);
   }
 

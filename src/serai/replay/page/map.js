@@ -1,4 +1,4 @@
-import { css } from "./charts.js";
+import { css, onPaper, sharpness } from "./charts.js";
 import { upTo } from "./data.js";
 
 /* A map on a canvas: what every kind of network shares. What does not move is drawn once, on a sheet behind.
@@ -9,7 +9,6 @@ const CIVIDIS = ["#00224e", "#1f3a6d", "#48526d", "#666970", "#848279", "#a69d75
 const CIVIDIS_DARK = ["#465d96", "#5b6688", "#707380", "#848279", "#a69d75", "#cbba69", "#fee838"];   // all of them seen on a dark ground
 const INKS = ["ink", "soft", "line", "grid", "field", "delivered", "waiting", "pick", "bg", "lost"];
 const TURN = 2 * Math.PI, MOST_DOTS = 1600, MOST_LINES_DRAWN = 2500, FOLLOWED_S = 10, GLOW = [.13, .22, .34, .5];
-export const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 export const mix = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0");
 
 export class Canvas {
@@ -26,14 +25,15 @@ export class Canvas {
 
   dress() {
     this.inks = Object.fromEntries(INKS.map((name) => [name, css(`--${name}`)]));
-    this.hues = dark() ? LIGHT : MUTED;
-    this.alone = dark() ? "#8b919c" : "#7b808a";
-    this.ramp = dark() ? CIVIDIS_DARK : [...CIVIDIS].reverse().slice(1);
+    this.dark = !onPaper() && matchMedia("(prefers-color-scheme: dark)").matches;
+    this.hues = this.dark ? LIGHT : MUTED;
+    this.alone = this.dark ? "#8b919c" : "#7b808a";
+    this.ramp = this.dark ? CIVIDIS_DARK : [...CIVIDIS].reverse().slice(1);
     this.resize();
   }
 
   resize() {
-    const box = this.canvas.parentElement.getBoundingClientRect(), d = this.dpr = Math.min(devicePixelRatio || 1, 2);
+    const box = this.canvas.parentElement.getBoundingClientRect(), d = this.dpr = sharpness();
     this.w = box.width;
     this.h = box.height;
     this.canvas.width = this.w * d;
@@ -280,7 +280,7 @@ export class Canvas {
 
   /* Copies on their way: the glow of a link counts all of the window; dots are drawn while the eye can follow. */
   flow(g, t, speed, playing, isWanted, isOther) {
-    const { m, at, inks } = this, { c } = m, window = Math.max(m.hops ? 1 : 1, .5 * speed);
+    const { m, at, inks } = this, { c } = m, window = Math.max(1, .5 * speed);
     const last = upTo(c.rowAt, t), first = upTo(c.rowAt, t - window);
     this.glow(g, this.uses(first, last), window);
     if (this.calm || !m.isWhole(t)) return;

@@ -1,4 +1,4 @@
-import { below, clock, escaped, grouped, num, seconds, upTo } from "./data.js";
+import { below, clock, escaped, Groups, num, seconds, upTo } from "./data.js";
 
 /* A run as a function of time. Three streams of changes, each in order of time: births, transfers (rows) and drops.
    Time t means: after everything that happened up to t. Nothing here knows of the page, and nothing but the log comes in;
@@ -18,11 +18,11 @@ export class Model {
     const { c } = this;
     this.from = (r) => c.linkFrom[c.link[r]];
     this.to = (r) => c.linkTo[c.link[r]];
-    this.rowsOfLink = grouped(c.link, c.linkFrom.length);
-    this.rowsOfEvent = grouped(c.event, this.ids);
-    this.dropsOfEvent = grouped(c.dropEvent, this.events);
-    this.dropsOfNode = grouped(c.dropNode, this.count);
-    this.birthsOf = grouped(c.birthNode, this.count);
+    this.rowsOfLink = new Groups(c.link, c.linkFrom.length);
+    this.rowsOfEvent = new Groups(c.event, this.ids);
+    this.dropsOfEvent = new Groups(c.dropEvent, this.events);
+    this.dropsOfNode = new Groups(c.dropNode, this.count);
+    this.birthsOf = new Groups(c.birthNode, this.count);
     this.unheld = new Set(c.unborn);   // events whose first copy met a full queue, or that were never born
     for (let e = this.events - 1; e >= 0 && c.bornAt[e] > this.lastMoment; e--) this.unheld.add(e);
     for (let r = 0; r < c.dropNode.length; r++) {
@@ -34,6 +34,9 @@ export class Model {
     this.play();
     this.fates();
   }
+
+  /* Something of what only a choice needs; whether there is nothing left to do. */
+  prepareChoices() { return this.rowsOfLink.go() && this.rowsOfEvent.go() && this.dropsOfEvent.go() && this.dropsOfNode.go(); }
 
   /* A drop at the place and the moment of birth, of no copy on its way. */
   isBirth(r) {
@@ -107,8 +110,9 @@ export class Model {
   }
 
   scale() {
-    this.mostSpent = this.last.spent.reduce((most, v) => Math.max(most, v), 1);
-    this.mostLevel = this.frames.level.reduce((most, v) => Math.max(most, v), 1);
+    this.mostSpent = this.mostLevel = 1;
+    for (const v of this.last.spent) if (v > this.mostSpent) this.mostSpent = v;
+    for (const v of this.frames.level) if (v > this.mostLevel) this.mostLevel = v;
   }
 
   /* A page that left rows out has its keyframes from who saw them all: what each node's values change between them. */
@@ -149,9 +153,9 @@ export class Model {
   fates() {
     const { c } = this, got = this.deliveries, born = [0], lost = [];
     this.wantedOf = new Uint32Array(this.events);
-    const has = new Uint32Array(this.events);
+    const has = new Uint32Array(this.events), { wantBytes } = this;
     for (let e = 0; e < this.events; e++) {
-      for (let b = e * this.wantBytes; b < (e + 1) * this.wantBytes; b++) {
+      for (let b = e * wantBytes; b < (e + 1) * wantBytes; b++) {
         for (let v = c.wants[b]; v; v &= v - 1) this.wantedOf[e]++;
       }
       born.push(born[e] + this.wantedOf[e]);
@@ -213,7 +217,7 @@ export class Model {
   }
 
   deliveriesOf(e) {
-    this.byEvent ||= grouped(this.deliveries.event, this.events);
+    this.byEvent ||= new Groups(this.deliveries.event, this.events);
     const d = this.deliveries;
     return [...this.byEvent.of(e)].map((i) => ({ time: d.time[i], node: d.node[i], from: d.from[i], row: d.row?.[i] }));
   }
@@ -236,6 +240,7 @@ export class Model {
       const [first, decimals, missing] = this.steps[i], step = this.c.values[e * this.steps.length + i];
       if (step === missing) return `${escaped(name)} unknown`;
       const value = (first + step) / 10 ** decimals;
+      if (Object.hasOwn(this.texts, name)) return `${escaped(name)} ${escaped(this.texts[name][value])}`;
       return `${escaped(name)} ${value.toFixed(Math.max(0, decimals))}`;
     }).join(", ");
   }
@@ -263,8 +268,8 @@ export class Model {
   }
 
   linksOf(n) {
-    this.outward ||= grouped(this.c.linkFrom, this.count);
-    this.inward ||= grouped(this.c.linkTo, this.count);
+    this.outward ||= new Groups(this.c.linkFrom, this.count);
+    this.inward ||= new Groups(this.c.linkTo, this.count);
     return [...this.outward.of(n), ...this.inward.of(n)];
   }
 

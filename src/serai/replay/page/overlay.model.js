@@ -1,4 +1,4 @@
-import { brief, escaped, grouped, num } from "./data.js";
+import { brief, escaped, Groups, num } from "./data.js";
 import { Model, STORED } from "./model.js";
 
 /* An overlay: queries go to their rendezvous nodes, then events, and notifications back. Time is the number of hops; a
@@ -82,7 +82,7 @@ export class RunModel extends Model {
   keysOf(n) {
     const { c } = this;
     if (!c.keyNode) return "";
-    this.keyRows ||= grouped(c.keyNode, this.count);
+    this.keyRows ||= new Groups(c.keyNode, this.count);
     const rows = [...this.keyRows.of(n)].filter((r) => this.key(c.keyHead[r], c.keyLength[r])).slice(0, MOST_KEYS);
     return rows.map((r) => `<br>tree ${c.keyTree[r]}: key <b>${this.key(c.keyHead[r], c.keyLength[r])}</b>${c.keyLength[r] > this.bits ? "…" : ""}, ` +
       `${c.keyDepth[r]} ${c.keyDepth[r] === 1 ? "hop" : "hops"} from its root`).join("");
