@@ -50,6 +50,8 @@ def test_what_is_written_is_meant(written: Any, expected: tuple[float, ...]) -> 
         ({"22-2": "2 mW", "0-1": "1 mW"}, "the hour from 0 to 1 is there twice"),
         ({"6-9": 2}, 'a power needs a unit; write "2 mW"'),
         ("6-9: 2 mW; 9-10", '"" is not a power; write it like "2 mW"'),
+        ("6-18 2 mW", '"6-18 2 mW" has no colon; write it like "6-18: 2 mW"'),
+        ("6-18", '"6-18" has no colon; write it like "6-18: 2 mW"'),
         ("6-9: 2 mW;", '"" is not a span of hours; write it like "6-18", from 0 to 24'),
         (True, 'expected a power such as "2 mW"'),
     ],

@@ -6,9 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serai.cli.runs import measured
+from serai.field.equipment import Harvest
 from serai.field.log import Ledger, Naps
 from serai.field.metrics import alive_over_time
 from serai.field.naps import cut, first_death_s, lived_at, lived_s
+from serai.field.summary import summary_field
 from serai.lab import measure
 from tests.log import hand_made
 
@@ -74,3 +77,16 @@ def test_spans_without_the_times_in_which_their_sensors_were_dead(
         found[one] += range(begin, end)
     lived = [[second for second in range(start, end) if given.lived[of][second]] for of, start, end in spans]
     assert [[second for second in one if second < SECONDS] for one in found] == lived
+
+
+def test_a_run_says_on_the_terminal_how_often_sensors_died_and_woke() -> None:
+    """Of 20 seconds the first sensor is dead for 3, 2 and 4, the last one for 3: 48 of 60 are lived."""
+    naps = Naps(*np.array([(2, 1, 4), (0, 3, 6), (0, 9, 11)], np.int32).T.copy())
+    world = hand_made.world([], [])
+    ledger = hand_made.ledger(world)._replace(died=np.array([15, -1, -1], np.int32), naps=naps)
+    short = hand_made.scenario().model_copy(update={"duration_s": SECONDS})
+    sunny = hand_made.run(world._replace(harvest=Harvest(np.ones((3, 24)), 0.1, 0)), ledger, short)
+    lines = measured(summary_field(sunny, measure(sunny)), measure(sunny)).splitlines()
+    assert " died               4   times, woke 3 times; lived 80.0 % of the run" in lines
+    dark = hand_made.run(world, ledger._replace(naps=None), short)
+    assert "woke" not in measured(summary_field(dark, measure(dark)), measure(dark))

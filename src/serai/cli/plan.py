@@ -10,6 +10,7 @@ import typer
 
 from serai.cli.options import WIDTH, AsJson, Master, Remote, ScenarioName, print_json
 from serai.cli.spark import say, session, shown_progress
+from serai.core.counting import counted
 
 if TYPE_CHECKING:
     from serai.planning.deployments import Search
@@ -85,13 +86,13 @@ def _pairs(written: list[str] | None, option: str) -> dict[str, Any] | None:
 
 def _in_one_line(search: Search) -> str:
     goals = " · ".join(goal.text for goal in search.goals)
-    return f"{search.name} · {len(search.deployments)} deployments · {goals}"
+    return f"{search.name} · {counted(len(search.deployments), 'deployments')} · {goals}"
 
 
 def _round(one: Round, search: Search) -> str:
     states = [f"{one.missing} miss a goal", f"{one.dearer} dearer", f"{one.meeting} meet all"]
     return (
-        f"{one.number}: {one.deployments} deployments, {', '.join(states)}, {one.still_open} in the race;"
+        f"{one.number}: {counted(one.deployments, 'deployments')}, {', '.join(states)}, {one.still_open} in the race;"
         f" {one.runs:,} of at most {search.limits.budget:,} runs"
     )
 

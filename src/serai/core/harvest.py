@@ -38,6 +38,9 @@ def parse_harvest(written: Any) -> tuple[float, ...]:
         if len(written) != HOURS:
             raise ValueError(f"{HOURS} powers are needed, one for each hour of the day, not {len(written)}")
         return tuple(map(parse_power, written))
+    if isinstance(written, str) and (span := _SPAN.match(written)):
+        power = written[span.end() :].strip() or "2 mW"
+        raise ValueError(f'"{written}" has no colon; write it like "{span.group().strip()}: {power}"')
     return (parse_power(written),) * HOURS
 
 

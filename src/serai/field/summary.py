@@ -9,7 +9,7 @@ from typing import Final
 from serai.field.engine.state import DROPS
 from serai.field.log import FieldRun
 from serai.field.metrics import FieldMetrics
-from serai.field.naps import first_death_s
+from serai.field.naps import dead_times, first_death_s
 from serai.field.paper import METRICS
 from serai.log.summary import DELAY, DELIVERED, Line, counted, counted_losses
 
@@ -36,4 +36,12 @@ def summary_field(run: FieldRun, metrics: FieldMetrics) -> Sequence[Line]:
     costs = [line._replace(remark="simulated") if simulated and line.name == "lifetime" else line for line in _COSTS]
     dropped = counted("dropped", {reason: getattr(metrics, f"drops_{reason}") for reason in DROPS})
     bounds = () if math.isnan(metrics.upper_bound_direct) else _UPPER_BOUNDS
+    if run.world.harvest is not None:
+        costs.insert(-1, deaths_and_wakings(run))
     return [DELIVERED, DELAY, *costs, dropped, *counted_losses(metrics), *bounds]
+
+
+def deaths_and_wakings(run: FieldRun) -> Line:
+    """How often sensors that harvest died and woke, and how much of the run they lived."""
+    deaths = len(dead_times(run.ledger).node)
+    return Line("died", f"{deaths:,}", "times, woke {wakings} times; lived {alive_share} of the run")

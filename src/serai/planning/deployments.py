@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from serai.core.counting import counted
 from serai.core.errors import BadInput, did_you_mean
 from serai.field.movement import read_tracks
 from serai.field.sections import FieldScenario
@@ -53,8 +54,8 @@ def _said(key: str, value: Any) -> str:
     if key == PROTOCOL:
         return protocol_label(str(value))
     if key == RELAYS:
-        return {0: "no relays", 1: "1 relay"}.get(value, f"{value} relays")
-    return f"{value} {table.rpartition('.')[2]}" if setting == "count" else f"{setting} {value}"
+        return counted(value, RELAYS) if value else "no relays"
+    return counted(value, table.rpartition(".")[2]) if setting == "count" else f"{setting} {value}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _usual_budget(deployments: int) -> int:
 def _check_budget(limits: Limits, deployments: int) -> None:
     if limits.budget < FIRST_LOOK * deployments:
         least = f"{FIRST_LOOK * deployments:,} runs are the least that tell anything"
-        raise BadInput(f"plan.at_most: {deployments} deployments x {FIRST_LOOK} = {least}")
+        raise BadInput(f"plan.at_most: {counted(deployments, 'deployments')} x {FIRST_LOOK} = {least}")
 
 
 def nominal_scenarios(search: Search) -> list[tuple[dict[str, Any], FieldScenario]]:
