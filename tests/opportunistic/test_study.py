@@ -1,15 +1,20 @@
 """The study of DPSP: all routers are there, and claims are judged as the numbers demand."""
 
+import xml.etree.ElementTree as ET
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from serai.core.statistics import Estimate
 from serai.lab import parse_scenario
+from serai.log.svg import width_of
 from serai.opportunistic.paper import BASELINES, FLOODING, SHORT_DELAY, Variant, scenario_text, variants, worlds
 from serai.papers.claims import FAILS, HOLDS, OPEN
-from serai.report.dpsp import BESIDE, Study, as_text, claims_table, judge, ranking, side_by_side, write_study
+from serai.report.dpsp import BESIDE, Study, as_text, claims_table, judge, lead_of, ranking, side_by_side, write_study
+from serai.report.routers import Router, delivery_against_bytes
 
+SVG = "{http://www.w3.org/2000/svg}"
 OTHER = Variant("dpsp", ("duplicate",), ("hop-count",))
 NAMES = (FLOODING.name, SHORT_DELAY.name, OTHER.name, *(variant.name for variant in BASELINES))
 
@@ -100,6 +105,40 @@ def test_the_page_is_written(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "Flooding" in text
     assert (tmp_path / "tables" / "ranking-community.csv").is_file()
+
+
+def test_the_page_opens_with_who_delivers_most_and_what_that_puts_on_the_air(tmp_path: Path) -> None:
+    better = study({FLOODING.name: (0.2, 0.01), OTHER.name: (0.1, 0.01)}, DELAYS)
+    assert lead_of(better) == "In 4 of 4 worlds others deliver more than Short Delay, the text's winner."
+    worse = study({FLOODING.name: (-0.2, 0.01), OTHER.name: (-0.1, 0.01)}, DELAYS)
+    assert lead_of(worse) == "In 0 of 4 worlds others deliver more than Short Delay, the text's winner; in 4 none does."
+    unsure = study({FLOODING.name: (-0.2, 0.3), OTHER.name: (0.2, 0.3)}, DELAYS, count=2)
+    assert lead_of(unsure).endswith("winner; in 4 that cannot be told.")
+    text = write_study(better, tmp_path).read_text(encoding="utf-8")
+    assert (
+        text.index("In 4 of 4 worlds others deliver more than Short Delay")
+        < text.index('id="figure-routers-community"')
+        < text.index("<table")
+    )
+
+
+def test_every_router_is_a_dot_at_its_numbers_and_no_name_lies_over_another() -> None:
+    rows = [("a", 10, 40_000), ("b", 10, 41_000), ("c", 90, 80_000), ("d", 50, 60_000)]
+    routers = [
+        Router(name, "other", name * 8 if name != "d" else "", Estimate(share / 100, 0.0, 9), Estimate(size, 0.0, 9))
+        for name, share, size in rows
+    ]
+    drawn = ET.fromstring(delivery_against_bytes("routers", "here", routers).svg)
+    dots = {(c[0].text or "")[0]: (float(c.get("cx", "")), float(c.get("cy", ""))) for c in drawn.iter(f"{SVG}circle")}
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = (dots[name] for name in "abcd")
+    assert (bx - ax) / (cx - ax) == pytest.approx(1 / 40, abs=2e-3)
+    assert (dx - ax) / (cx - ax) == pytest.approx(20 / 40, abs=2e-3)
+    assert (ay - dy) / (ay - cy) == pytest.approx(40 / 80, abs=2e-3)
+    assert ay == by
+    names = [(float(t.get("x", "")), float(t.get("y", ""))) for t in drawn.iter(f"{SVG}text") if len(t.text or "") == 8]
+    assert len(names) == 3
+    wide = width_of("a" * 8)
+    assert all(abs(x - u) >= wide or abs(y - v) >= 12 for (x, y), (u, v) in combinations(names, 2))
 
 
 @pytest.mark.parametrize("variant", [FLOODING, SHORT_DELAY])

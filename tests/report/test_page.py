@@ -16,9 +16,11 @@ from serai.core.statistics import Estimate, t_quantile
 from serai.kinds import OVERLAY
 from serai.log.svg import width_of
 from serai.report.answer import headline, opening
+from serai.report.figures import Picture
 from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
+from serai.report.section import Section
 from serai.report.sections import sections
 from serai.report.tables import to_csv, to_latex, to_markdown
 from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
@@ -166,7 +168,8 @@ def test_the_answer_names_the_best():
         "CET (88 %) and CED (85 %) deliver most, and no difference between them is certain"
     )
     assert opening.endswith(
-        " Of those that deliver at least nine tenths of that, in delay CET (216.3 ± 4.5 s, delivers 88.0 %) is best;"
+        " Of those that deliver at least nine tenths of what CET does,"
+        " in delay CET (216.3 ± 4.5 s, delivers 88.0 %) is best;"
         " in transmissions per event CED (31.00 ± 0.65, delivers 85.0 %) is best;"
         " in lifetime CED (3.390 ± 0.071 d, delivers 85.0 %) is best."
     )
@@ -208,7 +211,7 @@ def test_the_answer_to_a_sweep_names_the_best_and_the_worst_point():
     opening = swept()[0].paragraphs[0]
     assert opening.startswith(
         "Delivered: from DG · alpha 2 (48.0 ± 1.0 %) to CET · alpha 20 (114.4 ± 2.4 %). "
-        "Of those that deliver at least nine tenths of that: Delay: from CED · alpha 20 ("
+        "Of those that deliver at least nine tenths of what CET · alpha 20 does: Delay: from CED · alpha 20 ("
     )
 
 
@@ -227,7 +230,7 @@ def test_who_delivers_little_is_never_the_best():
     said = opening(replace(found, estimates=estimates))
     assert said == (
         "Delivered: from CED · alpha 2 (27.70 ± 0.58 %) to CED · alpha 5 (85.0 ± 1.8 %). No other delivers nine"
-        " tenths of that: delay, copies and lifetime of such different services are not compared."
+        " tenths of what CED · alpha 5 does: delay, copies and lifetime of such different services are not compared."
     )
 
 
@@ -328,3 +331,21 @@ def test_pictures_are_svg_without_dates():
         assert picture.svg.startswith("<svg")
         assert "<dc:date>" not in picture.svg
         assert "http" not in re.sub(r"http://(www\.w3\.org|purl\.org|creativecommons\.org)", "", picture.svg)
+
+
+def test_what_is_0_in_every_run_is_named_and_takes_no_column() -> None:
+    found = results()
+    zero = {key: Estimate(0.0, 0.0, COUNT) if key[1] == "drops_full" else one for key, one in found.estimates.items()}
+    drops = next(one for one in sections(replace(found, estimates=zero)) if one.name == "drops").tables[0]
+    assert not any("full" in head for head in drops.heads)
+    assert drops.remarks[-1] == "0 in every run: drops full."
+    assert any("spent" in head for head in drops.heads)  # CET has some
+
+
+def test_a_caption_is_not_cut_after_the_number_of_a_figure() -> None:
+    captions = ["Delay as in CED Fig. 7; stars: printed. More", "Where it happens. 100 sensors", "CED: many. More"]
+    pictures = tuple(Picture(f"p{n}", "<svg></svg>", caption) for n, caption in enumerate(captions))
+    page = render("t", "s", [Section("one", "One", pictures=pictures)])
+    assert "<figcaption>Delay as in CED Fig. 7; stars: printed. More" in page
+    assert "<figcaption><b>Where it happens.</b> 100 sensors" in page
+    assert "<figcaption>CED: many. More" in page

@@ -104,8 +104,7 @@ def test_where_all_deliver_the_same_costs_are_set_against_each_other() -> None:
     same = {key: Estimate(1.0, 0.0, 20) if key[1] == "delivery_ratio" else one for key, one in found.estimates.items()}
     alike = replace(found, estimates=same)
     assert headline(alike) == (
-        "CED, CET and DG deliver 100 % of what subscribers want, all of them."
-        " They differ in delay: CET 216 s and DG 611 s."
+        "CED, CET and DG all deliver 100 % of what subscribers want. They differ in delay: CET 216 s and DG 611 s."
     )
     drawn = [picture.name for picture in _prices(alike)]
     assert drawn == ["price-lifetime-days"]  # copies are not counted alike
@@ -241,9 +240,15 @@ def test_the_edge_is_the_half_of_the_sensors_that_is_nearest_to_it() -> None:
     outer = {node for _, node in far[:20]}
     share = np.mean([run.world.event_sensor[event] in outer for event in lost.event])
     assert edge_share(run) == pytest.approx(share)
-    said = f"of all losses the half of the sensors nearest to it has {100 * share:.0f} % under DG."
+    said = f"of all losses the outer half of the sensors has {100 * share:.0f} % under DG."
     assert where_lost([run]) == f"Most is lost at the edge of the field: {said}"
     assert " ".join(why_lost([run])).startswith("Of what is lost: DG: ")
+    short = serai.load_scenario("field", {"duration": "36 min", "sensors.count": 40}, protocol="ced")
+    few = serai.simulate(short, seed=2, full_log=True)
+    missed = losses_of(few)
+    assert missed is not None
+    assert 0 < len(missed.event) < 20  # too few to say where
+    assert (edge_share(few), where_lost([few])) == (None, "")
 
 
 # --- Figures

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from serai.report.answer import headline, opening
 from serai.report.gather import ignored_in
-from serai.report.results import Case, Difference, Results
+from serai.report.results import Case, Difference, Point, Results
 from serai.report.sections import _main_table
 from serai.report.tradeoff import trade_off
 from serai.sweeping.plan import plan_sweep
@@ -25,6 +25,30 @@ def test_of_a_sweep_it_says_who_delivers_most_at_which_points() -> None:
         " them is certain. DG delivers most at alpha 20 (paired tests under common seeds)."
     )
     assert headline(results(ALPHAS, ("ced",))).endswith("of what subscribers want is delivered.")
+
+
+def test_points_that_share_a_setting_are_named_by_it() -> None:
+    speeds = ("1 m/s", "4 m/s", "9 m/s")
+    settings = [{"protocol.alpha": alpha, "subscribers.speed_max": speed} for alpha in ("2", "5") for speed in speeds]
+    found = results(tuple(Point("field", one) for one in settings), ("ced", "dg"))
+
+    def said(points: set[int]) -> str:
+        other = {"ced": "dg", "dg": "ced"}
+        swapped = {
+            (case._replace(protocol=other[case.protocol]) if case.point in points else case, metric): one
+            for (case, metric), one in found.estimates.items()
+        }
+        return headline(replace(found, estimates=swapped)).partition("delivered.")[2]
+
+    tested = " (paired tests under common seeds)."
+    assert said({0, 1, 2}) == (
+        " DG delivers most at alpha 2, whatever else is set."
+        f" CED delivers most at alpha 5, whatever else is set{tested}"
+    )
+    assert said({0, 3}).startswith(" DG delivers most at speed_max 1 m/s, whatever else is set. CED")
+    assert said({0, 4}).startswith(" DG delivers most at alpha 2, speed_max 1 m/s; and alpha 5, speed_max 4 m/s. CED")
+    assert said({0, 1}).startswith(" DG delivers most at alpha 2, speed_max 1 m/s; and alpha 2, speed_max 4 m/s. CED")
+    assert said({5}).endswith(f" DG delivers most at alpha 5, speed_max 9 m/s{tested}")
 
 
 def test_a_protocol_without_the_swept_setting_is_named_once() -> None:

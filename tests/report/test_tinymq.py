@@ -83,7 +83,7 @@ def test_what_is_missed_is_said():
     found = reproduction(lambda one, metric: 200.0 - as_published(one, metric))
     assert {row["verdict"] for row in as_dict(found)["published"]} == {"missed"}
     assert judge(found, CLAIMS[0], RANDOM).verdict == FAILS
-    assert "18 → 10 are both hit as: nothing." in anchor_table(found).remarks
+    assert "18 → 10: no reading hits both." in anchor_table(found).remarks
 
 
 def test_one_tree_does_not_count_against_an_order():

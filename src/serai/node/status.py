@@ -16,9 +16,10 @@ Status = Mapping[str, Any]
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fbfaf7; --ink: #1d2329; --soft: #5b6670; --line: #d9d5cc; --card: #fff;
-  --good: #1e7a46; --bad: #b3261e; --bar: #3c6e9c; --rest: #e6e2d9; }
-@media (prefers-color-scheme: dark) { :root { --ground: #14181c; --ink: #e6e8ea; --soft: #9aa5af; --line: #2f373f;
-  --card: #1b2127; --good: #5fc98c; --bad: #ff8a80; --bar: #6ea8dc; --rest: #2b333b; } }
+  --good: #1e7a46; --bad: #b3261e; --bar: #3c6e9c; --rest: #e6e2d9; --shade: rgb(0 0 0 / .3); }
+@media screen and (prefers-color-scheme: dark) { :root { --ground: #14181c; --ink: #e6e8ea; --soft: #9aa5af;
+  --line: #2f373f; --card: #1b2127; --good: #5fc98c; --bad: #ff8a80; --bar: #6ea8dc; --rest: #2b333b;
+  --shade: rgb(255 255 255 / .3); } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
 main { max-width: 72rem; margin: 0 auto; padding: 1.2rem 1rem 3rem; }
@@ -31,7 +32,12 @@ table + h2 { margin-top: 1.1rem; }
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1rem;
   min-width: 0; }
-.wide { overflow-x: auto; }
+/* The shade at the side of a table says that there is more to scroll to. */
+.wide { overflow-x: auto;
+  background: linear-gradient(-90deg, var(--card) 30%, transparent) right / 2.5rem 100% local no-repeat,
+    linear-gradient(-90deg, var(--shade), transparent) right / 1rem 100% scroll no-repeat; }
+@media print { .wide { overflow: visible; background: none; } .grid { display: block; } section { margin: 1rem 0;
+  break-inside: avoid; } td, th { white-space: normal; } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .2rem 0 .2rem .6rem; border-top: 1px solid var(--line); white-space: nowrap; }
 tr:first-child > * { border-top: 0; }

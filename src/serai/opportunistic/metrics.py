@@ -37,7 +37,7 @@ class OpportunisticMetrics(TimedMetrics):
     copies_per_bundle: float = metric(better=-1, says="Copies that arrived somewhere, per bundle.", chapter="cost")
     transmissions_per_delivery: float = metric(better=-1, says="Transfers begun, per delivered pair.", chapter="cost")
     bytes_per_delivery: float = metric(
-        "byte", better=-1, says="All bytes on the air, per delivered pair.", chapter="cost"
+        "byte", better=-1, says="All bytes on the air, per delivered pair.", label="on air per delivery", chapter="cost"
     )
     payload_bytes: int = metric(
         "byte", better=-1, says="Bytes of bundles on the air, whether they arrived or not.", chapter="cost"
@@ -65,15 +65,22 @@ class OpportunisticMetrics(TimedMetrics):
     store_mean_bytes: float = metric("byte", better=-1, says="What a store held, over nodes and time.")
     store_peak_bytes: int = metric("byte", better=-1, says="The most that any store held.")
     fairness_channels: float = metric(
-        better=+1, says="Jain's index of the delivery ratios of channels.", chapter="fairness"
+        better=+1,
+        says="Jain's index of the delivery ratios of channels.",
+        label="fairness over channels",
+        chapter="fairness",
     )
     fairness_subscribers: float = metric(
-        better=+1, says="Jain's index of the delivery ratios of subscribers.", chapter="fairness"
+        better=+1,
+        says="Jain's index of the delivery ratios of subscribers.",
+        label="fairness over subscribers",
+        chapter="fairness",
     )
     worst_tenth_ratio: float = metric(
         "fraction",
         better=+1,
         says="Mean delivery ratio of the worst served tenth of the subscribers.",
+        label="worst tenth delivered",
         chapter="fairness",
     )
     starved_subscribers: float = metric(

@@ -132,7 +132,7 @@ def worlds() -> list[World]:
         World("alike", "homes and visits, neighbours want alike, 40 nodes, 3 h", _ALIKE),
         World(
             "oystercatchers",
-            "two oystercatchers with tags that come within 1 km of each other 181 times in 60 days",
+            "two oystercatchers, 181 meetings in 60 days",
             birds,
         ),
     ]

@@ -41,10 +41,16 @@ class OverlayMetrics(Metrics):
         better=-1, says="Hops from a subscriber to a node that stores its query, on average."
     )
     query_hops_own_tree: float = metric(
-        better=-1, says="Transmissions of a query in the subscriber's own tree.", chapter="cost"
+        better=-1,
+        says="Transmissions of a query in the subscriber's own tree.",
+        label="query hops, own tree",
+        chapter="cost",
     )
     query_hops_all_trees: float = metric(
-        better=-1, says="Transmissions of a query in all trees together.", chapter="cost"
+        better=-1,
+        says="Transmissions of a query in all trees together.",
+        label="query hops, all trees",
+        chapter="cost",
     )
     notification_delay_ratio: float = metric(
         better=-1,

@@ -30,9 +30,10 @@ _WINDOW_S: Final = 31 * 86_400.0
 _SIDE: Final = 340.0
 _NO_CELLS: Final = Cells(np.empty(0), np.empty(0, np.int64), [])
 _STYLE: Final = """
-:root{color-scheme:light dark;--ink:#1c1f23;--quiet:#5b6470;--paper:#fff;--line:#d9dde2;--bad:#b84700}
+:root{color-scheme:light dark;--ink:#1c1f23;--quiet:#5b6470;--paper:#fff;--line:#d9dde2;--bad:#b84700;
+--shade:rgb(0 0 0/.3)}
 @media screen and (prefers-color-scheme:dark){
-:root{--ink:#e6e8eb;--quiet:#a2abb6;--paper:#16191d;--line:#363c44;--bad:#ff9b5c}}
+:root{--ink:#e6e8eb;--quiet:#a2abb6;--paper:#16191d;--line:#363c44;--bad:#ff9b5c;--shade:rgb(255 255 255/.3)}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:62rem;padding:1.2rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,sans-serif}
@@ -42,12 +43,16 @@ h2{font-size:1.2rem;margin:1.6rem 0 .5rem;padding-top:.8rem;border-top:1px solid
 .quiet,figcaption{color:var(--quiet);font-size:.9rem}.alerts{padding-left:1.2rem;color:var(--bad)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1.5rem}
 figure{margin:0}figure svg{width:100%;height:auto;display:block}
-.scroll{overflow-x:auto}
+/* The shade at the side says that there is more to scroll to; it goes where the table ends. */
+.scroll{overflow-x:auto;
+background:linear-gradient(-90deg,var(--paper) 30%,transparent) right/2.5rem 100% local no-repeat,
+linear-gradient(-90deg,var(--shade),transparent) right/1rem 100% scroll no-repeat}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
 td,th{padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
 td.number,th.number{text-align:right}
 td.words{white-space:normal;overflow-wrap:anywhere;min-width:min(14rem,42vw)}
-@media print{body{max-width:none;padding:0}.pictures{grid-template-columns:1fr 1fr}.scroll{overflow:visible}
+@media print{body{max-width:none;padding:0}.pictures{grid-template-columns:1fr 1fr}.scroll
+{overflow:visible;background:none}
 h2{break-after:avoid}tr,figure{break-inside:avoid}td,th{white-space:normal}td.words{min-width:0}}
 """
 

@@ -82,7 +82,20 @@ def _points(results: Results, points: list[int]) -> str:
         return "every point"
     if len(points) > _MOST_RANKED:
         return f"{len(points)} of {len(results.numbers)} points"
-    return _listed([results.points[point].short(results.varied) for point in points])
+    if shared := _settings_of(results, points):
+        return f"{shared}, whatever else is set"
+    return _listed([results.points[point].short(results.varied) for point in points], "; ")
+
+
+def _settings_of(results: Results, points: list[int]) -> str:
+    """The settings that these points have in common and no other point has; nothing where there are none."""
+    if len(results.varied) < 2 or len(points) < 2:
+        return ""
+    first = results.points[points[0]]
+    common = {key: value for key, value in first.settings.items()
+              if all(results.points[point].settings.get(key) == value for point in points)}  # fmt: skip
+    alike = [n for n in results.numbers if common.items() <= results.points[n].settings.items()]
+    return first.short(list(common)) if common and alike == sorted(points) else ""
 
 
 def _fair(results: Results, order: list[Case]) -> list[Case]:
@@ -94,7 +107,8 @@ def _fair(results: Results, order: list[Case]) -> list[Case]:
 def _all_alike(results: Results, order: list[Case]) -> str:
     """That all deliver the same, and in what they certainly differ first."""
     share = f"{100 * results.estimate(order[0], DELIVERY).mean:.0f} %"
-    first = f"{_listed([results.name(case) for case in order])} deliver {share} of what subscribers want, all of them."
+    who = f"{_listed([results.name(case) for case in order])} {'both' if len(order) == 2 else 'all'}"
+    first = f"{who} deliver {share} of what subscribers want."
     for metric in results.headlines:
         found = ranked(results, metric, order) if fair_metric(results, metric) == metric != DELIVERY else []
         if len(found) > 1 and differ(results, found[0], found[-1], metric):
@@ -130,15 +144,18 @@ def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: b
     known = [metric for metric in metrics if ranked(results, metric, fair)]
     if len(order) < 2 or not known:
         return ""
+    best = results.name(order[0])
     if len(fair) < 2:
         names = _listed([results.scale(metric).name for metric in known])
-        return f"No other delivers nine tenths of that: {names} of such different services are not compared."
-    among = "" if len(fair) == len(order) else "Of those that deliver at least nine tenths of that"
+        return (
+            f"No other delivers nine tenths of what {best} does: {names} of such different services are not compared."
+        )
+    among = "" if len(fair) == len(order) else f"Of those that deliver at least nine tenths of what {best} does"
     if swept:
         spans = " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
         return f"{among}: {spans}" if among else spans
-    best = "; in ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
-    return f"{among}, in {best}." if among else f"In {best}."
+    bests = "; in ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
+    return f"{among}, in {bests}." if among else f"In {bests}."
 
 
 def fair_metric(results: Results, metric: str) -> str:
@@ -184,9 +201,11 @@ def _said(results: Results, case: Case, metric: str) -> str:
     return f"{results.name(case)} ({value}{f' {scale.unit}' if scale.unit else ''}{delivers})"
 
 
-def _listed(words: list[str]) -> str:
-    """The words in a row: a, b and c."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+def _listed(words: list[str], between: str = ", ") -> str:
+    """The words in a row: a, b and c; those that have commas themselves are set apart by semicolons."""
+    between = between if any(", " in word for word in words) else ", "
+    last = " and " if between == ", " else f"{between}and "
+    return last.join(filter(None, [between.join(words[:-1]), words[-1]]))
 
 
 def ranked(results: Results, metric: str, cases: list[Case]) -> list[Case]:

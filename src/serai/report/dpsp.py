@@ -27,10 +27,12 @@ from serai.opportunistic.paper import (
     worlds,
 )
 from serai.papers.claims import FAILS, HOLDS, OPEN, Verdict
+from serai.report.figures import Picture
 from serai.report.page import write_page
+from serai.report.routers import Router, delivery_against_bytes
 from serai.report.section import Block, Section
 from serai.report.tables import Cell, Table, estimated, text, to_text
-from serai.report.wording import Scale, scale_of
+from serai.report.wording import Scale, in_words, scale_of
 from serai.sweeping.plan import Plan, join_plans, plan_comparison
 
 if TYPE_CHECKING:
@@ -150,7 +152,7 @@ def _is_quick(study: Study, world: str, router: Variant) -> tuple[Verdict, str]:
 def _is_worse(study: Study, world: str, metric: str) -> tuple[Verdict, str]:
     """Flooding has significantly less of a metric than Short Delay."""
     difference = study.differences[world, FLOODING.name, metric]
-    said = f"Flooding minus Short Delay: {with_interval(difference, 100.0)} points"
+    said = f"Flooding minus Short Delay: {with_interval(difference, 100.0)} points".replace("-", "−")
     if math.isnan(difference.half_width()) or abs(difference.mean) <= difference.half_width():
         return OPEN, said
     return (HOLDS if difference.mean < 0 else FAILS), said
@@ -240,25 +242,68 @@ def claims_table(study: Study) -> Table:
 def write_study(study: Study, folder: Path) -> Path:
     """The page of the study, with its tables beside it."""
     count = len(variants()) + len(BASELINES)
+    seeds = in_words(study.seeds, "seed")
     answer = (
-        f"{count} routers in {len(worlds())} worlds, {study.seeds} seeds each; means with 95 % intervals. The text"
-        " prints no numbers, so nothing here is compared with one.",
-        *(f"{world.title}: {judge(study, world.name)[0].evidence}." for world in worlds()),
+        f"{count} routers in {len(worlds())} worlds, {seeds} each; means with 95 % intervals. The text prints no"
+        " numbers, so nothing here is compared with one.",
+        *(f"{_heading(world)}: {judge(study, world.name)[0].evidence}." for world in worlds()),
         "Delays are of what was delivered: a router that gives up on the slow ones looks quick.",
     )
     chapters = [
-        Section("answer", "The answer", answer),
+        Section(
+            "answer",
+            "The answer",
+            (*answer, _LEGEND),
+            pictures=tuple(_picture(study, one) for one in worlds()),
+            lead=lead_of(study),
+        ),
         Section("claims", "The text's claims", tables=(claims_table(study),)),
         Section("beside", "DPSP beside other routers", tables=tuple(side_by_side(study, one) for one in worlds())),
-        *(Section(world.name, world.title, tables=(ranking(study, world),)) for world in worlds()),
+        *(Section(world.name, _heading(world), tables=(ranking(study, world),)) for world in worlds()),
         Section("scenarios", "The worlds", blocks=tuple(_block(world) for world in worlds())),
         Section("reproduce", "How to reproduce", (f"serai paper dpsp --seeds {study.seeds}",)),
     ]
-    return write_page(folder, TITLE, f"{count} routers · {len(worlds())} worlds · {study.seeds} seeds", chapters)
+    return write_page(folder, TITLE, f"{count} routers · {len(worlds())} worlds · {seeds}", chapters)
+
+
+def lead_of(study: Study) -> str:
+    """What becomes of the text's first claim, in a sentence."""
+    verdicts = [judge(study, world.name)[0].verdict for world in worlds()]
+    first = (
+        f"In {verdicts.count(FAILS)} of {len(verdicts)} worlds others deliver more than Short Delay, the text's winner"
+    )
+    holds, unclear = verdicts.count(HOLDS), verdicts.count(OPEN)
+    more = [f"in {holds} none does"] if holds else []
+    more += [f"in {unclear} that cannot be told"] if unclear else []
+    return f"{'; '.join([first, *more])}."
+
+
+def _picture(study: Study, world: World) -> Picture:
+    """All routers of a world; named are Short Delay, Flooding, the best of DPSP and the routers of others."""
+    own = routers_of(study, world.name)
+    best = max(own, key=lambda name: _or_nothing(own[name]["delivery_ratio"].mean))
+    labels = {best: "best of DPSP", SHORT_DELAY.name: "Short Delay", FLOODING.name: FLOODING.name}
+    labels |= {name: name for name in _OTHERS}
+    families = dict.fromkeys(own, "dpsp") | {FLOODING.name: "flooding"} | dict.fromkeys(_OTHERS, "other")
+    routers = [
+        Router(
+            name,
+            families[name],
+            labels.get(name, ""),
+            study.estimates[world.name, name]["delivery_ratio"],
+            study.estimates[world.name, name]["bytes_per_delivery"],
+        )
+        for name in dict.fromkeys([*labels, *families])  # those that are named first
+    ]
+    return delivery_against_bytes(f"routers-{world.name}", _heading(world), routers)
+
+
+def _heading(world: World) -> str:
+    return world.title[0].upper() + world.title[1:]
 
 
 def _block(world: World) -> Block:
-    return Block(world.title, scenario_text(world, SHORT_DELAY))
+    return Block(_heading(world), scenario_text(world, SHORT_DELAY))
 
 
 def as_text(study: Study) -> str:

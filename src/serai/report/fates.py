@@ -40,6 +40,8 @@ _IN_SHORT: Final = {
 _COLOURS: Final = ("p0", "line", *CAUSES[1:])
 _WORTH_SAYING: Final = 0.02  # of all that is lost
 _UNEVEN: Final = 0.55
+_ENOUGH: Final = 20
+"""So many losses, at least, say where most of them are."""
 
 
 def fates_of(run: SimulatedRun) -> dict[str, int] | None:
@@ -58,7 +60,11 @@ def fates(runs: Sequence[SimulatedRun]) -> Picture | None:
     if not found:
         return None
     parts = {name: [100 * known[name] / run.metrics.wanted_pairs for run, known in found] for name in found[0][1]}
-    caption = "What becomes of everything that is wanted."
+    seeds = {run.seed for run, _ in found}
+    of_seed = f" in the runs of seed {seeds.pop()}" if len(found) > 1 and len(seeds) == 1 else ""
+    caption = (
+        f"What becomes of everything that is wanted{of_seed}; waiting at the end: neither delivered nor lost by then."
+    )
     labels = [protocol_label(run.protocol) for run, _ in found]
     return stacked("fates", labels, parts, "% of pairs of an event and a subscriber that wants it", caption, _COLOURS)
 
@@ -105,12 +111,12 @@ def where_lost(runs: Sequence[SimulatedRun]) -> str:
     told = ", ".join(f"{100 * share:.0f} % under {name}" for name, share in parts.items() if share >= _UNEVEN)
     if not told:
         return "" if not parts else "The edge of the field loses about as much as its middle."
-    return f"Most is lost at the edge of the field: of all losses the half of the sensors nearest to it has {told}."
+    return f"Most is lost at the edge of the field: of all losses the outer half of the sensors has {told}."
 
 
 def edge_share(run: SimulatedRun) -> float | None:
     """Which part of all lost pairs was born at the half of the sensors that stand nearest to the field's edge."""
-    if not isinstance(run, FieldRun) or (lost := losses_of(run)) is None or not len(lost.event):
+    if not isinstance(run, FieldRun) or (lost := losses_of(run)) is None or len(lost.event) < _ENOUGH:
         return None
     place, x, y = run.scenario.field, run.world.sensor_x, run.world.sensor_y
     inside = np.minimum.reduce([x, place.width_m - x, y, place.height_m - y])

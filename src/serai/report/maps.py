@@ -181,7 +181,8 @@ def energy_map(run: FieldRun, most_pj: int, colour: str) -> Picture:
     spent = run.ledger.event_pj
     busiest = int(spent.argmax())
     said = f"{spent[busiest] / _PJ_PER_MJ:,.0f} mJ"
-    svg = _amounts(run, spent / max(most_pj, 1), busiest, said, colour, [f"{pj / _PJ_PER_MJ:.1f} mJ" for pj in spent])
+    titles = [f"{pj / _PJ_PER_MJ:.1f} mJ" for pj in spent]
+    svg = _amounts(run, spent / max(most_pj, 1), busiest, (said, "energy spent"), colour, titles)
     ratio = spent[busiest] / max(spent.mean(), 1e-9)
     caption = (
         f"{protocol_label(run.protocol)}: all sensors spent {spent.sum() / 1e12:.2f} J on events, the busiest {said},"
@@ -198,7 +199,7 @@ def loss_map(run: FieldRun, most: int, colour: str) -> Picture | None:
     world = run.world
     at = np.bincount(world.event_sensor[lost.event], minlength=len(world.sensor_x))
     worst = int(at.argmax())
-    svg = _amounts(run, at / max(most, 1), worst, f"{at[worst]:,}", colour, [f"{n} lost" for n in at])
+    svg = _amounts(run, at / max(most, 1), worst, (f"{at[worst]:,}", "lost"), colour, [f"{n} lost" for n in at])
     worse = f"; no sensor's events fare worse than those of {world.sensor_names[worst]} ({at[worst]:,})"
     caption = (
         f"{protocol_label(run.protocol)}: {len(lost.event):,} of {run.metrics.wanted_pairs:,} pairs lost"
@@ -213,8 +214,8 @@ def most_lost(run: FieldRun) -> int:
     return 0 if lost is None else int(np.bincount(run.world.event_sensor[lost.event], minlength=1).max(initial=0))
 
 
-def _amounts(run: FieldRun, share: Numbers, ringed: int, said: str, colour: str, titles: list[str]) -> str:
-    """Sensors as discs whose size and colour say how much."""
+def _amounts(run: FieldRun, share: Numbers, ringed: int, said: tuple[str, str], colour: str, titles: list[str]) -> str:
+    """Sensors as discs whose size and colour say how much; `said`: how much the ringed one has, and of what."""
     frame, world = _Frame.of(run, _SMALL), run.world
     places = [
         (_EDGE + frame.x(x), 18 + _EDGE + frame.y(y))
@@ -225,10 +226,9 @@ def _amounts(run: FieldRun, share: Numbers, ringed: int, said: str, colour: str,
     drawing.text(0, 11, name, font_weight=650, style=f"fill:{ink(colour)}")
     drawing.add("rect", x=0, y=18, width=drawing.width, height=drawing.height - 18, fill=ink("ground"))
     named = [f"{name}: {title}" for name, title in zip(world.sensor_names, titles, strict=True)]
-    discs(drawing, places, share, named, ringed, said)
-    return drawing.svg(
-        f"{protocol_label(run.protocol)}: size and colour of each sensor by amount; the largest is {said}"
-    )
+    drawing.text(drawing.width, 11, said[1], text_anchor="end")
+    discs(drawing, places, share, named, ringed, said[0])
+    return drawing.svg(f"{name}: size and colour of each sensor by amount ({said[1]}); the largest is {said[0]}")
 
 
 def discs(

@@ -79,9 +79,9 @@ def _captioned(caption: str) -> Markup:
     """The caption of a figure: what it is called stands out, where it begins with that."""
     from markupsafe import Markup
 
-    first, stop, rest = caption.partition(". ")
-    title = stop and len(first) <= _LONGEST_TITLE and ":" not in first
-    return Markup(f"<b>{escape(first)}.</b> {escape(rest)}" if title else escape(caption))
+    first, *rest = re.split(r"(?<!Fig)\. ", caption, maxsplit=1)
+    title = rest and len(first) <= _LONGEST_TITLE and ":" not in first
+    return Markup(f"<b>{escape(first)}.</b> {escape(rest[0])}" if title else escape(caption))
 
 
 def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Section]) -> Path:

@@ -126,9 +126,14 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
     claims = found.claims()
     if claims:
         verdicts = [found.judge(claim, CALIBRATED).verdict for claim in claims]
-        counts = ", ".join(_counted(kind, verdicts.count(kind)) for kind in (HOLDS, FAILS, OPEN))
-        sentence += f" Of {in_words(len(claims), 'stated claim')} {counts}."
+        sentence += f" Of {in_words(len(claims), 'stated claim')} {counted_verdicts(verdicts)}."
     return (sentence,)
+
+
+def counted_verdicts(verdicts: Sequence[Verdict]) -> str:
+    """How many claims hold, do not, or cannot be told; kinds without any are left out."""
+    kinds = [kind for kind in (HOLDS, FAILS, OPEN) if kind in verdicts]
+    return ", ".join(_counted(kind, verdicts.count(kind)) for kind in kinds)
 
 
 def _counted(verdict: Verdict, count: int) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
+from serai.core.statistics import Estimate
 from serai.field.log import FieldRun
 from serai.kinds import PROTOCOLS, protocol_label
 from serai.log.run import SimulatedRun
@@ -137,6 +139,18 @@ def case_table(results: Results, name: str, caption: str, metrics: tuple[str, ..
     remarks = _explained([cell for row in rows for cell in row])
     alike = _not_alike(results, metrics) if mark_best else ()
     return Table(name, caption, heads, tuple(rows), (*remarks, *alike, *_lacking(results)))
+
+
+def _table_without_zeros(results: Results, name: str, caption: str, metrics: tuple[str, ...]) -> Table:
+    """The same, without what is 0 in every run: that is said below."""
+    zero = [metric for metric in metrics if all(_is_zero(results.estimate(case, metric)) for case in results.cases)]
+    table = case_table(results, name, caption, tuple(metric for metric in metrics if metric not in zero))
+    names = ", ".join(results.scale(metric).name for metric in zero)
+    return replace(table, remarks=(*table.remarks, f"0 in every run: {names}.")) if zero else table
+
+
+def _is_zero(measured: Estimate) -> bool:
+    return measured.mean == 0 and not measured.standard_error > 0  # of a single run nobody knows the error
 
 
 def _lacking(results: Results) -> Iterator[str]:
@@ -310,7 +324,7 @@ def _costs(results: Results) -> Section:
     metrics = results.chapter("cost")
     if not metrics:
         return Section("cost", title, absent="no cost was measured")
-    table = case_table(results, "cost", "What it costs, mean ± 95 % confidence interval.", metrics)
+    table = _table_without_zeros(results, "cost", "What it costs, mean ± 95 % confidence interval.", metrics)
     return Section(
         "cost", title, tables=(table,), pictures=_level_pictures(results, "cost", metrics[:_MOST_COSTS_DRAWN])
     )
@@ -339,7 +353,7 @@ def _drops(results: Results) -> Section:
     metrics = results.chapter("drops")
     if not metrics:
         return Section("drops", title, absent="this kind of network counts no drops by cause")
-    table = case_table(results, "drops", "Copies dropped in a run, by cause, mean ± 95 % interval.", metrics)
+    table = _table_without_zeros(results, "drops", "Copies dropped in a run, by cause, mean ± 95 % interval.", metrics)
     meanings = " ".join(results.definitions[metric].meaning for metric in metrics)
     if len(results.numbers) > 1:
         return Section("drops", title, (meanings,), (table,))

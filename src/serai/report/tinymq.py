@@ -30,7 +30,7 @@ from serai.papers.exhibits import Exhibit
 from serai.papers.verdicts import HIT, NEAR, Standing, standing
 from serai.report.figures import Picture, Series, curves, mark_of
 from serai.report.paper import scenario_of
-from serai.report.reproduction import Reproduction, evidence
+from serai.report.reproduction import Reproduction, counted_verdicts, evidence
 from serai.report.results import Case
 from serai.report.section import Section
 from serai.report.sections import series_of
@@ -120,10 +120,10 @@ def caveats(found: Reproduction) -> tuple[str, ...]:
         return ()
     hits = sum(any(_verdict(ours, anchor) == HIT for ours in _all_readings(found, anchor)) for anchor in ANCHORS)
     verdicts = [judge(found, claim, RANDOM).verdict for claim in CLAIMS]
-    counts = f"{verdicts.count(HOLDS)} hold, {verdicts.count(FAILS)} do not, {verdicts.count(OPEN)} cannot be told"
     return (
-        f"Of the four numbers that the TinyMQ paper prints, {hits} are hit within {100 * NEAR:.0f} % under at least one"
-        f" reading of its set-up. Of {len(CLAIMS)} claims {counts} (sinks at random).",
+        f"Of the four numbers that the TinyMQ paper prints, {hits} {'is' if hits == 1 else 'are'} hit within"
+        f" {100 * NEAR:.0f} % under at least one reading of its set-up. Of {len(CLAIMS)} claims"
+        f" {counted_verdicts(verdicts)} (sinks at random).",
     )
 
 
@@ -171,7 +171,8 @@ def _together(found: Reproduction) -> Iterator[str]:
             for reading in READINGS
             if all(_hits(found, anchor, metric, reading) for anchor in (above, below))
         ]
-        yield f"{above.value:g} → {below.value:g} are both hit as: {'; '.join(hit) or 'nothing'}."
+        pair = f"{above.value:g} → {below.value:g}"
+        yield f"{pair} are both hit as: {'; '.join(hit)}." if hit else f"{pair}: no reading hits both."
 
 
 def _hits(found: Reproduction, anchor: Anchor, metric: str, reading: Reading) -> bool:
