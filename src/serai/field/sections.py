@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from serai.core.content import Attribute
+from serai.core.counting import counted
 from serai.core.errors import BadSubscription
 from serai.core.harvest import HOURS, MOST_W, format_harvest, parse_harvest
 from serai.core.units import (
@@ -408,7 +409,7 @@ def in_words(group: SubscriberSection) -> str:
     count, name = group.asked, group.name or "subscribers"
     if count is None:
         return f"{name} of {group.tracks.name}" if group.tracks else name
-    return f"{count} {name}"
+    return counted(count, name)
 
 
 def _as_list(written: Any) -> list[Any]:
