@@ -27,7 +27,9 @@ PROTOCOLS = ("dg", "ced", "cet", "serai")
 AIMS_MS = {"dg": 10, "ced": 20, "cet": 28, "serai": 60}
 AIM_GROWTH = 1.3  # cost of a transfer among the most sensors, in that among a thousand
 SEEDS = 40
+HARVEST_SEEDS, HARVEST_ROUNDS = 10, 5
 SIZES = (100, 1_000, 5_000, 20_000)
+LARGEST = {"serai": 5_000}  # 20,000 take about half an hour
 
 
 def cpu_s(action: Callable[[], Any]) -> float:
@@ -82,6 +84,23 @@ def one_run() -> None:
         )
 
 
+def harvest() -> None:
+    """What sun costs where no battery is ever empty, so that it changes nothing: with and without it in turn."""
+    print(f"\nsensors harvest, batteries last: 2 h, {HARVEST_SEEDS} seeds, least of {HARVEST_ROUNDS} rounds, CPU ms")
+    print(f"{'':6}{'without':>9}{'with':>9}{'more':>9}")
+    for name in PROTOCOLS:
+        scenarios = scenario_of(name), scenario_of(name, ["sensors.harvest=1 mW"])
+        rounds = []
+        for _ in range(HARVEST_ROUNDS + 1):  # the first one compiles
+            spent = [0.0, 0.0]
+            for seed in range(HARVEST_SEEDS):
+                for i, scenario in enumerate(scenarios):
+                    spent[i] += cpu_s(lambda scenario=scenario, seed=seed: serai.simulate(scenario, seed=seed))
+            rounds.append(spent)
+        without, sunny = (1e3 * min(spent[i] for spent in rounds[1:]) / HARVEST_SEEDS for i in range(2))
+        print(f"{name:6}{without:9.1f}{sunny:9.1f}{100 * (sunny / without - 1):+8.0f}%", flush=True)
+
+
 def grown(name: str, sensors: int) -> dict[str, float]:
     """One run with so many sensors (and a tenth of it subscribers) at the density of the papers."""
     side = math.sqrt(sensors / 100)
@@ -116,7 +135,7 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def growth(sizes: tuple[int, ...]) -> None:
+def growth(asked: tuple[int, ...]) -> None:
     """The same density, more of everything: time, memory, and the exponents between the first and last size."""
     print("\ngrowth at constant density, a tenth as many subscribers as sensors, 2 h, seed 0, one process each")
     print(
@@ -124,6 +143,7 @@ def growth(sizes: tuple[int, ...]) -> None:
         f"{'peak MiB':>10}{'largest community':>19}"
     )
     for name in PROTOCOLS:
+        sizes = tuple(size for size in asked if size <= LARGEST.get(name, size))
         rows = []
         for sensors in sizes:
             command = [sys.executable, __file__, "--grown", name, str(sensors)]
@@ -192,6 +212,7 @@ def main() -> None:
     print(machine())
     start_up()
     one_run()
+    harvest()
     growth(SIZES[:2] if asked.quick else SIZES)
 
 

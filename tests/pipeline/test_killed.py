@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from serai.lab import load_scenario, simulate, write_run
+from serai.pipeline import work as work_module
+from serai.pipeline.hands import OnSpark, Work
 from serai.pipeline.spool import line_of
 from tests.pipeline.brokers import Mosquitto, field_with
-from tests.pipeline.field import CONFIG, event, logs, make_field, put, rows_of
+from tests.pipeline.field import CONFIG, event, logs, make_field, put, rows_of, tables_of
 from tests.pipeline.test_pipeline import THOROUGH, once, outbox
 from tests.spark.object_store import BUCKET
 
@@ -113,3 +116,36 @@ def test_killed_at_random_the_tables_are_those_of_an_undisturbed_run(
     print(f"{KILLS} rounds, {died} killed, {restarted} restarts of the broker")
     assert died >= KILLS // 3
     field.check()
+
+
+def test_a_worker_killed_while_it_writes_leaves_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that it had begun is read by nobody, and gone when the run ends."""
+    killed, quiet = make_field(tmp_path / "killed"), make_field(tmp_path / "quiet")
+    for name, rows in logs(random.Random(2), 5):
+        for field in (killed, quiet):
+            put(field.parent / "inbox", name, rows)
+    died, home = tmp_path / "died", tmp_path / "killed" / "home"
+    each = OnSpark.each
+
+    def dying(self: OnSpark, work: Work, count: int) -> list[dict[str, Any]]:
+        def half(rows: Any, sink: Any) -> None:
+            sink.write(b"half of it")
+            sink.flush()
+            died.write_text("".join(path.name for path in home.glob(".aside-*")))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        def work_until_killed(number: int) -> dict[str, Any]:
+            if not died.exists():
+                work_module._as_ipc = half  # of the worker's process, which does not live to use it twice
+            return work(number)
+
+        return each(self, work_until_killed, count)
+
+    monkeypatch.setattr(OnSpark, "each", dying)
+    once(killed, spark=spark)
+    once(quiet)
+    assert died.read_text().startswith(".aside-")
+    assert tables_of(home) == tables_of(tmp_path / "quiet" / "home")
+    assert not list(home.rglob(".aside-*"))

@@ -72,10 +72,11 @@ def test_what_was_not_acknowledged_comes_again(
         cut.setattr(Client, "ack", lambda *_: (_ for _ in ()).throw(RuntimeError("the power went")))
         with pytest.raises(RuntimeError):
             spool(source_of(field), threading.Event(), once=True)
+    synced = seen(source_of(field).folder)  # before the first acknowledgement; how many is a matter of speed
+    assert 1 <= synced <= 10
     broker.publish(messages(11, 13))
     status = once(field)
-    assert status.events == 12
-    assert status.repeated == 10
+    assert (status.events, status.repeated) == (12, synced)
     broker.close()
     told: list[str] = []
     assert once(field, progress=_Says(told)).events == 12  # without the broker the rest goes on

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import serai
@@ -111,6 +111,7 @@ def at_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, bytes]:
     return plan, store.write_table(plan, store.parts()[0]).read_bytes()
 
 
+@settings(max_examples=settings().max_examples // 4)  # each writes dozens of files
 @given(st.data())
 def test_the_table_does_not_depend_on_how_runs_came_in(
     at_once: tuple[Plan, bytes], tmp_path_factory: pytest.TempPathFactory, data: Any
