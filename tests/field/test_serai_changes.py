@@ -76,6 +76,19 @@ def test_what_is_not_heard_of_several_goals_is_still_promised_to_a_walker() -> N
     ]
 
 
+@pytest.mark.parametrize(("loss", "maps"), [(0.999999, 4), (0.0, 0)])
+def test_who_was_not_heard_of_alone_is_in_the_want_map_of_the_next(loss: float, maps: int) -> None:
+    """Three in a row, two who want the event beside the last. Each is sent to on its own, and the last may carry.
+
+    If all four tries for the first are in vain, it is in the want map that goes out with those for the second.
+    """
+    world = build_world(GRID, 3, row_of(3), [standing(3), standing(3)], [Happening(0, 0.5)])
+    records = played_twice(world, 3, {"multicast": False, "carriers": 1}, radio={"loss": loss})
+    addressees = [row.addressee for row in records.transfers if row.time_s == 1 and row.sender == 0]
+    assert addressees == ([3] * 4 + [4] * 4 if maps else [3, 4])
+    assert records.control_bits["want_map"] == maps * len(world.low)
+
+
 def test_each_part_of_a_community_knows_who_passes_it() -> None:
     """As above, and one more sensor within reach of the walker, connected with the others by one that fails at 5 s.
 

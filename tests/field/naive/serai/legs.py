@@ -104,8 +104,8 @@ def moves_on(here: Point, there: Point) -> bool:
 
 @lru_cache(maxsize=200_000)
 def in_reach(leg: Leg, place: Place, reach: Reach) -> tuple[float, float] | None:
-    """The first and the last second of the leg in which the subscriber and a place hear each other."""
-    sets_out, arrives = math.ceil(leg.sets_out_s), math.ceil(leg.arrives_s)
+    """The first and the last second of the leg, from 0 on, in which the subscriber and a place hear each other."""
+    sets_out, arrives = max(math.ceil(leg.sets_out_s), 0), max(math.ceil(leg.arrives_s), 0)
     ends = leg.ends_s if leg.ends_s == math.inf else math.ceil(leg.ends_s)
     walking = [now for now in range(sets_out, arrives) if reach.hears(leg.place_at(now), place)]
     ends = ends if leg.gone_s == math.inf else min(ends, math.ceil(leg.gone_s))

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from itertools import pairwise
 
 from tests.field.naive.serai.copies import DEPOSIT, HOME, RELAY, Assignment, Copy, Sending
@@ -329,7 +330,7 @@ class Sensor:
             copy.is_new = False
         return new
 
-    def send_new(self, copy: Copy, now: int) -> list[Sending]:
+    def send_new(self, copy: Copy, now: int) -> Iterable[Sending]:
         """What leaves at once of a copy that has just come."""
         destinations = []
         for subscriber in sorted(copy.wanted):
@@ -352,7 +353,8 @@ class Sensor:
             return [self.sending(copy, branches(self.number, destinations), gives)]
         destinations.sort(key=lambda d: (d[1].cost[self.number], d[0]))
         last = destinations[-1]
-        return [self.sending(copy, branches(self.number, [one]), gives and one is last) for one in destinations]
+        # One after the other: whoever was not heard of the first is among the others of the last one's want map again.
+        return (self.sending(copy, branches(self.number, [one]), gives and one is last) for one in destinations)
 
     def running_route(self, subscriber: int, now: int) -> Routes | None:
         """The route to a subscriber whose running leg was announced here, if it still leads to it."""
