@@ -1,11 +1,16 @@
 """How hard Hypothesis looks, quickly by default, at ten times as much with SERAI_THOROUGH=1; who runs beside whom."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.effort import THOROUGH
+
+# Half of what Spark takes for rows as few as those of tests is Java compiling itself well.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels are then slow
 QUICK_EXAMPLES = 20 if UNCOMPILED else 100
@@ -14,15 +19,18 @@ settings.register_profile(
     "quick", max_examples=QUICK_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=10 * QUICK_EXAMPLES)
-settings.load_profile("thorough" if os.environ.get("SERAI_THOROUGH") == "1" else "quick")
+settings.load_profile("thorough" if THOROUGH else "quick")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before xdist, which looks for groups, too
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Tests of a file stay in one process, and all tests on Spark in one: they share a session."""
     for item in items:
         on_spark = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if on_spark else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("spark" if on_spark else item.nodeid.partition("::")[0]))
+    yield
+    if getattr(config.option, "loadgroup", False) and items and "@" not in items[0].nodeid:
+        raise pytest.UsageError("this pytest-xdist does not group tests: with pytest 9.2 its 3.8 cannot")
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from serai.opportunistic.testing import world
 from serai.own.checking import check_protocol
 from serai.own.loading import find_own
 from tests.adopted import forget_adopted as forget_adopted
+from tests.effort import THOROUGH
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 DOCS = Path(__file__).parents[2] / "docs" / "opportunistic"
 
 

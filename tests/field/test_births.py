@@ -1,7 +1,6 @@
 """What happens in a field: a Poisson process at each sensor, which knows nothing of the other sensors."""
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,9 +10,10 @@ from serai.core.content import Attribute
 from serai.core.streams import BIRTHS, CONTENT, stream
 from serai.field.births import draw_events
 from serai.lab import load_scenario, simulate
+from tests.effort import THOROUGH
 
 REAL, WHOLE = Attribute("A1", "real", -2.0, 8.0), Attribute("A2", "integer", 0, 3)
-SEEDS = 200 if os.environ.get("SERAI_THOROUGH") == "1" else 5
+SEEDS = 200 if THOROUGH else 5
 Story = list[tuple[float, tuple[float, ...]]]
 
 

@@ -1,7 +1,6 @@
 """How long batteries last: what is extrapolated from a run, and what a simulation until the first death says."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from serai.field.log import Naps
 from serai.field.metrics import FieldMetrics, aggregate_full_log
 from serai.field.world import Harvest
 from serai.lab import load_scenario, measure, simulate
+from tests.effort import THOROUGH
 from tests.field.lifetimes import ratio_of_lifetimes
 from tests.log import hand_made
 
@@ -194,7 +194,7 @@ def test_what_was_spent_in_each_half_is_what_the_full_log_says(protocol: str) ->
     assert (run.ledger.steady_event_pj.sum(axis=0) <= run.ledger.event_pj).all()
 
 
-@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="some minutes of long runs: make test-all")
+@pytest.mark.skipif(not THOROUGH, reason="some minutes of long runs: make test-all")
 @pytest.mark.parametrize(("protocol", "seeds"), [("ced", 100), ("cet", 100), ("dg", 600)])
 def test_what_is_extrapolated_is_within_a_hundredth_of_what_is_simulated(protocol: str, seeds: int) -> None:
     of_runs, of_means = ratio_of_lifetimes(protocol, range(40_000, 40_000 + seeds))

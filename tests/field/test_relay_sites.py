@@ -1,7 +1,5 @@
 """What relays at sites would allow, against the bound of a world in which only they stand."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,9 @@ from serai.field.relay_sites import RelaySites
 from serai.field.simulation import build_world
 from serai.field.upper_bound import upper_bounds
 from serai.lab import load_scenario
+from tests.effort import THOROUGH
 
-WORLDS = 40 if os.environ.get("SERAI_THOROUGH") == "1" else 4
+WORLDS = 40 if THOROUGH else 4
 SPARSE = ["duration=40 min", "events.quiet=10 min", "events.lifetime=10 min", "sensors.count=15", "field.cells=12"]
 
 

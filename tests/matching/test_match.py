@@ -1,7 +1,6 @@
 """`match` on Spark: both engines give exactly the pairs that the rule gives, in every mode."""
 
 import math
-import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,9 +9,9 @@ import pytest
 from serai.core.errors import BadInput
 from serai.matching import match as matching_module
 from serai.matching.match import match, prepare_match
+from tests.effort import THOROUGH
 from tests.matching.collected import crowd, pairs_one_by_one
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 ENGINES = ["index", "keys"]
 CROWDS = [(seed, [7, 1][seed % 2]) for seed in range(20 if THOROUGH else 1)]
 EVENTS = pa.table(

@@ -1,6 +1,5 @@
 """Random expressions of every kind: read, indexed and matched as an oracle says that shares nothing with serai."""
 
-import os
 import random
 
 import pyarrow as pa
@@ -12,9 +11,10 @@ from serai.matching import boxes as boxes_module
 from serai.matching.boxes import boxes_of, kind_of
 from serai.matching.match import match
 from serai.matching.worker import Matcher, Tally
+from tests.effort import THOROUGH
 from tests.matching import oracle
 
-CASES = 20_000 if os.environ.get("SERAI_THOROUGH") == "1" else 1_250  # texts, each for 20 events
+CASES = 20_000 if THOROUGH else 1_250  # texts, each for 20 events
 PER_WORLD = 250
 
 

@@ -1,7 +1,6 @@
 """`match` and `collect` over Spark Connect, on a real server, with every format of files."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import Any
 import pytest
 
 from tests.cli.test_match import EVENTS, EXPECTED, SUBSCRIPTIONS, read, write
+from tests.effort import THOROUGH
 from tests.spark.cluster import processes, start_cluster, start_connect_server
 
 Run = Callable[..., Any]
-pytestmark = pytest.mark.skipif(
-    os.environ.get("SERAI_THOROUGH") != "1", reason="starts servers of Spark: with SERAI_THOROUGH=1"
-)
+pytestmark = pytest.mark.skipif(not THOROUGH, reason="starts servers of Spark: with SERAI_THOROUGH=1")
 
 
 def own_process(folder: Path, *arguments: str) -> dict[str, Any]:

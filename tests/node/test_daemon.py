@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from serai.node.folder import init as make_folder
+from tests.effort import THOROUGH, within
 from tests.node.crash import Application, in_namespaces, story, wait
 from tests.node.wires import ROOT, has_namespaces
 from tests.programs import program
@@ -63,19 +64,19 @@ def test_a_message_crosses_two_nodes_and_both_end_in_order(tmp_path: Path) -> No
         more = f'[[neighbours]]\naddress = "127.0.0.1:{doors["tcpcl"]}"\n'
         with node(init(tmp_path, "b", more)) as (b, others):
             subscriber, publisher = Application("sub", others["mqtt"]), Application("pub", doors["mqtt"])
-            assert wait(lambda: subscriber.client.is_connected() and publisher.client.is_connected(), 10)
+            assert wait(lambda: subscriber.client.is_connected() and publisher.client.is_connected(), 60)
             publisher.client.publish("crash/x", b"hello", qos=2)
-            assert wait(lambda: subscriber.got == {b"hello": 1}, 10)
+            assert wait(lambda: subscriber.got == {b"hello": 1}, 60)
             large = os.urandom(600_000)  # in three parts
             publisher.client.publish("crash/large", large, qos=2)
-            assert wait(lambda: subscriber.got == {b"hello": 1, large: 1}, 10)
+            assert wait(lambda: subscriber.got == {b"hello": 1, large: 1}, 60)
             publisher.stop()
             subscriber.stop()
             for process, number in ((a, signal.SIGTERM), (b, signal.SIGINT)):
                 process.send_signal(number)
                 began_s = time.monotonic()
-                assert process.wait(10) == 0
-                assert time.monotonic() - began_s < 2.0
+                assert process.wait(60) == 0
+                assert time.monotonic() - began_s < within(2.0)
             assert a.stderr is not None
             assert "dtn://b/: session open" in a.stderr.read()
 
@@ -136,9 +137,9 @@ def test_what_cannot_be_started_says_so_in_a_line(tmp_path: Path) -> None:
 def test_a_disk_of_which_enough_is_to_stay_free_takes_nothing(tmp_path: Path) -> None:
     with node(init(tmp_path, "a", '[store]\nfree = "1000000 GB"\n')) as (_, doors):
         publisher = Application("pub", doors["mqtt"])
-        assert wait(publisher.client.is_connected, 10)
+        assert wait(publisher.client.is_connected, 60)
         publisher.client.publish("t", b"x", qos=1)
-        assert wait(lambda: asked(doors["web"])["mqtt"]["refused"] > 0, 10)
+        assert wait(lambda: asked(doors["web"])["mqtt"]["refused"] > 0, 60)
         assert ["store.free" in problem for problem in asked(doors["web"])["problems"]] == [True]
         assert publisher.taken == 0
         publisher.stop()
@@ -150,7 +151,6 @@ def asked(port: int) -> Any:
         return json.load(answer)
 
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 LONG = pytest.mark.skipif(not THOROUGH, reason="make test-all")
 LINES = [(seed, 4, 5000, 30) for seed in range(1, 21)] if THOROUGH else [(1, 4, 150, 4)]
 

@@ -1,6 +1,5 @@
 """Kernel == real cores with real stores, table by table: on random worlds, and on a built-in scenario made small."""
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,10 @@ from serai.opportunistic.sections import OpportunisticScenario
 from serai.opportunistic.simulation import Given, simulate_given
 from serai.opportunistic.world import Bundles, Published, Subscriptions, Wanted
 from serai.world.contacts import Contacts
+from tests.effort import THOROUGH
 from tests.opportunistic.test_twins import CHANNELS, END_S, NODES, SHARED, worlds_from
 
-THOROUGH_ONLY = pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="make test-all")
+THOROUGH_ONLY = pytest.mark.skipif(not THOROUGH, reason="make test-all")
 LIVE = SHARED | {"seen": st.sampled_from(["vector", "bloom"])}
 SETTINGS = st.one_of(
     st.builds(dpsp.Settings, **LIVE,
@@ -74,7 +74,7 @@ def given_from(seed: int, duration_s: float, **size: int) -> Given:
     return in_milliseconds(whole, duration_s)
 
 
-@settings(max_examples=1500 if os.environ.get("SERAI_THOROUGH") == "1" else 40, deadline=None)
+@settings(max_examples=1500 if THOROUGH else 40, deadline=None)
 @tried(
     st.integers(0, 1 << 32),
     SETTINGS,

@@ -5,7 +5,6 @@ doubled, cut out and joined; and a million more by coverage (tests/node/fuzzing.
 of which one decoder always gets some.
 """
 
-import os
 import random
 import subprocess
 import sys
@@ -28,12 +27,12 @@ from serai.node.wire.lists import JournalKnown, decode_words, encode_known, enco
 from serai.node.wire.mtcp import Frames, encode_frame
 from serai.node.wire.tcpcl import Offer, Session
 from serai.node.words import AllSeen, Header, JournalSeen, ListEntry, ListMessage, Message
+from tests.effort import THOROUGH
 from tests.node.given import piece
 from tests.node.mqtt.test_packets import KNOWN
 from tests.node.wires import ROOT
 
 QUICK = 1500
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 INPUTS = 1_000_000 if THOROUGH else QUICK
 KEY = bytes(32)
 PLAIN, SIGNED = (Envelope("dtn://a/", "net", key) for key in (b"", KEY))

@@ -1,7 +1,6 @@
 """From the stores of nodes to a run folder, and what the laboratory makes of it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from serai.core.errors import BadInput
 from serai.lab import measure, read_run, simulate_again
 from serai.node.log import write_recorded
 from serai.opportunistic.log import OpportunisticRun
+from tests.effort import THOROUGH
 from tests.node.joined import Machine, Net
 
 
@@ -97,7 +97,7 @@ def test_what_is_no_log_is_refused_in_one_line(stores: list[Path], tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="starts Spark: make test-all")
+@pytest.mark.skipif(not THOROUGH, reason="starts Spark: make test-all")
 def test_what_subscribers_brought_home(stores: list[Path], tmp_path: Path, spark: Any) -> None:
     from serai.matching.collect import collect
 

@@ -15,10 +15,10 @@ from serai.node.bundle.message import Envelope, message_of, onward
 from serai.node.schema import STATEMENTS, TABLES
 from serai.node.store import Store
 from serai.node.words import Header, Message, SendBundle
+from tests.effort import THOROUGH
 from tests.node.joined import Machine, Net
 from tests.node.test_core import Dying, DyingNow
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 SIZE = 10
 
 

@@ -22,13 +22,13 @@ from serai.node.settings import NodeSettings
 from serai.node.store import Store
 from serai.node.wire import messages as wire
 from serai.node.wire.tcpcl import Offer, Refused, Session
+from tests.effort import THOROUGH
 from tests.node.flood import message
 from tests.node.power import TRACING, Disk, Event, read_trace
 from tests.node.test_daemon import DOORS, make_folder
 from tests.node.wires import ROOT
 from tests.programs import program
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 EACH = 16
 LARGE = 250_000  # some are: the store then moves its log into its file meanwhile
 Promises = list[tuple[bytes, bytes]]

@@ -10,6 +10,7 @@ import pytest
 from serai.cli import execute
 from serai.node.demo import play
 from serai.node.mqtt.access import check_password
+from tests.effort import within
 from tests.node.test_daemon import ENVIRONMENT, init, node
 
 
@@ -47,8 +48,8 @@ def test_every_line_of_stdin_is_a_message_and_ctrl_c_ends_a_subscription(tmp_pat
         assert listening.stdout.readline() == 'x {"t": 2}\n'
         listening.send_signal(2)
         began_s = time.monotonic()
-        assert listening.wait(10) == 130
-        assert time.monotonic() - began_s < 2
+        assert listening.wait(60) == 130
+        assert time.monotonic() - began_s < within(2.0)
         listening.stdout.close()
 
 

@@ -1,6 +1,5 @@
 """Against an independent simulator: the contacts and messages of a run of The ONE, and what its report says."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from serai.lab import load_scenario, simulate
 from serai.opportunistic.metrics import as_one_report, message_stats
 from serai.opportunistic.simulation import medium_of
+from tests.effort import THOROUGH
 from tests.opportunistic.naive import run_slowly
 from tests.opportunistic.test_twins import assert_same
 
@@ -92,7 +92,7 @@ def test_prophet2_does_what_the_one_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not WHOLE.is_dir(), reason="the whole data is not part of the project")
-@pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="it takes minutes: make test-all")
+@pytest.mark.skipif(not THOROUGH, reason="it takes minutes: make test-all")
 def test_maxprop_does_what_the_one_does(tmp_path: Path) -> None:
     expected = reported("MaxPropRouter")
     ours = message_stats(simulate(scenario_of(WHOLE, ".gz", "2 h", tmp_path, "maxprop"), seed=0, full_log=True))

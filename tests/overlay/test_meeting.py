@@ -4,7 +4,6 @@ The mapping intersection rule of III.C, on all small networks by the kernels, an
 """
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, permutations, product
@@ -20,9 +19,9 @@ from serai.overlay.broker.messages import Notify, Publish, Subscribe
 from serai.overlay.engine import run as overlay
 from serai.overlay.engine.graph import graph_of_links, is_connected, radio_graph
 from serai.overlay.engine.network import Network
+from tests.effort import THOROUGH
 from tests.overlay.bus import Bus
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 Pair = tuple[int, int]
 
 SYSTEMS: dict[str, tinymq.Settings | pub2sub.Settings] = {

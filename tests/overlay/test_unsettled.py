@@ -1,6 +1,5 @@
 """Whatever goes wrong: no wrong delivery, no double one, and two ticks after the last fault everything is delivered."""
 
-import os
 import random
 
 import pytest
@@ -9,10 +8,10 @@ from serai.core.content import Attribute
 from serai.overlay import pub2sub, tinymq
 from serai.overlay.broker import NetworkConfiguration
 from serai.overlay.tinymq import OverlaySettings
+from tests.effort import THOROUGH
 from tests.overlay.naive import Links
 from tests.overlay.unsettled import TICK_S, Air
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 SEEDS = range(3000 if THOROUGH else 60)
 
 SYSTEMS: tuple[OverlaySettings, ...] = (

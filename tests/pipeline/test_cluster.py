@@ -17,8 +17,9 @@ import pytest
 
 from serai.cli import execute
 from serai.pipeline import batch
+from tests.effort import THOROUGH
 from tests.pipeline.field import CONFIG, event, make_field, put, tables_of
-from tests.pipeline.test_pipeline import THOROUGH, once, outbox
+from tests.pipeline.test_pipeline import once, outbox
 from tests.spark.cluster import Processes, processes, start_cluster, until
 
 FILES, ROWS = 240, 700

@@ -17,9 +17,10 @@ from serai.lab import load_scenario, simulate, write_run
 from serai.pipeline import work as work_module
 from serai.pipeline.hands import OnSpark, Work
 from serai.pipeline.spool import line_of
+from tests.effort import THOROUGH
 from tests.pipeline.brokers import Mosquitto, field_with
 from tests.pipeline.field import CONFIG, event, logs, make_field, put, rows_of, tables_of
-from tests.pipeline.test_pipeline import THOROUGH, once, outbox
+from tests.pipeline.test_pipeline import once, outbox
 from tests.spark.object_store import BUCKET
 
 KILLS = 50 if THOROUGH else 3

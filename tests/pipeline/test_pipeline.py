@@ -1,7 +1,6 @@
 """From an inbox to tables, an outbox and a page: nothing lost, nothing twice, whatever comes and in whatever order."""
 
 import json
-import os
 import random
 import sqlite3
 import threading
@@ -18,10 +17,9 @@ from serai.pipeline.run import Progress, match_again, retry, run, run_once
 from serai.pipeline.tables import Tables
 from serai.spark.places import alone_in
 from serai.spark.stores import Folder
+from tests.effort import THOROUGH
 from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, event, logs, make_field, put, rows_of
 from tests.spark.cluster import until
-
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 
 
 def once(field: Path, **options):

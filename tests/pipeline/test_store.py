@@ -20,9 +20,10 @@ from serai.pipeline.run import Progress, _Work, match_again, retry, run
 from serai.pipeline.tables import Tables
 from serai.spark import leases
 from serai.spark.stores import store_at
+from tests.effort import THOROUGH
 from tests.pipeline.field import CONFIG, NOW, SUBSCRIPTIONS, event, logs, make_field, put, rows_of, tables_of
 from tests.pipeline.test_clocks import files_of_a_field
-from tests.pipeline.test_pipeline import THOROUGH, once, outbox
+from tests.pipeline.test_pipeline import once, outbox
 from tests.spark.cluster import until
 from tests.spark.object_store import BUCKET, Stand
 

@@ -1,7 +1,6 @@
 """A plan from the scenario to the answer: deployments, costs, rounds on Spark, the page."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from serai.report.plan import terminal_table, write_plan_report
 from serai.report.tables import to_text
 from serai.spark.places import alone_in
 from serai.sweeping.run import Progress
+from tests.effort import THOROUGH
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 FIXED = {
     "duration": ["10 min"],
     "events.quiet": ["0 s"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -12,8 +11,8 @@ import serai
 from serai.lab import parse_scenario
 from serai.log.run import SimulatedRun
 from serai.replay.run import page_of
+from tests.effort import THOROUGH
 
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 SHORT: dict[str, Any] = {} if THOROUGH else {"duration": "10 min", "events.lifetime": "3 min", "events.quiet": "0 s"}
 _FEW: dict[str, Any] = {} if THOROUGH else {"duration": "1 h", "bundles.lifetime": "20 min", "bundles.quiet": "0 s"}
 _SMALL: dict[str, Any] = {} if THOROUGH else {"nodes.count": 300, "events.count": 500, "field.width": "100 m"}

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.effort import THOROUGH
 from tests.replay.browser import Page, start_chromium
-from tests.replay.runs import NAMES, THOROUGH, file_of, run_of
+from tests.replay.runs import NAMES, file_of, run_of
 
 LOOKED_AT = NAMES if THOROUGH else ("cet", "dpsp", "trace", "tinymq")  # one of each kind of map
 

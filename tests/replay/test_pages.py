@@ -15,8 +15,9 @@ import serai
 from serai.field.losses import losses_of
 from serai.log.losses import LOST
 from serai.log.run import SimulatedRun
+from tests.effort import THOROUGH
 from tests.replay.browser import Page, start_chromium
-from tests.replay.runs import CONTACTS, FIELDS, NAMES, SHORT, THOROUGH, file_of, run_of
+from tests.replay.runs import CONTACTS, FIELDS, NAMES, SHORT, file_of, run_of
 from tests.replay.tables import Told, ToldOverlay, rows_of
 
 TIMES = 20 if THOROUGH else 3

@@ -14,9 +14,10 @@ from serai.core.errors import BadInput, CannotRun
 from serai.spark import leases
 from serai.spark.leases import alone_at
 from serai.spark.stores import Bucket, Folder, Store, store_at
+from tests.effort import THOROUGH
 from tests.spark.object_store import BUCKET, Stand
 
-LONG = pytest.mark.skipif(os.environ.get("SERAI_THOROUGH") != "1", reason="some seconds: make test-all")
+LONG = pytest.mark.skipif(not THOROUGH, reason="some seconds: make test-all")
 
 
 @pytest.fixture(params=["folder", "bucket"])

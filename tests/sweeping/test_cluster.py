@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from serai.sweeping.plan import Plan, plan_sweep
 from serai.sweeping.run import run_sweep
 from serai.sweeping.store import Store
+from tests.effort import THOROUGH
 from tests.spark.cluster import Processes, processes, start_cluster, start_connect_server, until
-from tests.sweeping.tiny import THOROUGH
 
 SEEDS = 1200
 SETTINGS = ("sensors.count=60",)

@@ -1,6 +1,5 @@
 """A scenario so small that a run takes milliseconds, and what a plain loop makes of a plan."""
 
-import os
 from typing import Any
 
 from serai.lab import measure, pairs_of, simulate
@@ -8,7 +7,6 @@ from serai.sweeping.delays import count_delays
 from serai.sweeping.plan import Plan, plan_sweep
 
 SETTINGS = ("duration=5 min", "events.quiet=0 s", "field.width=60 m", "field.height=60 m", "field.cells=4")
-THOROUGH = os.environ.get("SERAI_THOROUGH") == "1"
 
 
 def tiny_plan(*settings: str, seeds: int = 4, protocols: tuple[str, ...] = ("dg",)) -> Plan:

@@ -90,7 +90,7 @@ def served(tls=None, host="127.0.0.1", **settings):
             one.end()
 
 
-def until(condition, timeout_s=20.0):
+def until(condition, timeout_s=60.0):
     """Wait for something that another thread or process brings about."""
     end = time.monotonic() + timeout_s
     while not condition():

@@ -4,7 +4,6 @@ Clients are written from the standard (4.3.3, 4.4) and share nothing with the se
 lists, of which a cut loses what has not arrived; a node that dies forgets all that its disk does not have.
 """
 
-import os
 import random
 from collections import deque
 from functools import partial
@@ -15,10 +14,11 @@ from serai.node.mqtt.packets import V3, V5, Ack, Connack, Connect, Publish, Suba
 from serai.node.mqtt.session import Session
 from serai.node.mqtt.settings import MqttSettings
 from serai.node.words import Queued
+from tests.effort import THOROUGH
 from tests.node.mqtt.plain import Disk
 from tests.node.mqtt.real import RealDisk
 
-SEEDS = 2000 if os.environ.get("SERAI_THOROUGH") == "1" else 60
+SEEDS = 2000 if THOROUGH else 60
 MESSAGES = 12
 
 

@@ -1,6 +1,5 @@
 """Packets <-> bytes: the standard's own examples, every kind there and back, what is cut, damaged or not allowed."""
 
-import os
 import random
 from contextlib import suppress
 
@@ -33,8 +32,9 @@ from serai.node.mqtt.packets import (
     encode,
 )
 from serai.node.mqtt.properties import TABLE, Fields, number
+from tests.effort import THOROUGH
 
-FUZZED = 1_000_000 if os.environ.get("SERAI_THOROUGH") == "1" else 20_000
+FUZZED = 1_000_000 if THOROUGH else 20_000
 
 
 def read(data, version=0, largest=1 << 20):
