@@ -68,7 +68,7 @@ def test_protocols_are_compared_by_a_paired_test(results: Results, rows: list[di
 
 
 def test_report_of_a_sweep(folder: Path, spark: SparkSession) -> None:
-    page = write_report(folder, spark)
+    page = write_report(open_sweep(folder, spark))
     first = page.read_bytes()
     parsed = Page(first.decode())
     assert parsed.open == []
@@ -77,7 +77,7 @@ def test_report_of_a_sweep(folder: Path, spark: SparkSession) -> None:
     command = dict(parsed.cells["table-provenance"])["command"]
     # The sweep's other settings stand in its scenario alone, so that the built-in one would not do.
     assert command.startswith('serai sweep scenario.toml --set "sensors.count=8,12" --protocols ced,dg --seeds 5 (')
-    assert write_report(folder, spark).read_bytes() == first
+    assert write_report(open_sweep(folder, spark)).read_bytes() == first
 
 
 def test_command_of_a_sweep_of_a_built_in_scenario() -> None:

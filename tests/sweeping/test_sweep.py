@@ -17,7 +17,6 @@ from serai.sweeping.results import open_sweep
 from serai.sweeping.run import Progress, run_sweep
 from serai.sweeping.stopping import Until, is_narrow
 from serai.sweeping.store import Segment, Store
-from serai.sweeping.summaries import estimates_of
 from serai.sweeping.tasks import Task
 from tests.sweeping.tiny import plain_rows, tiny_plan
 from tests.test_lab import SMALL
@@ -72,7 +71,7 @@ def test_spark_reads_the_same_rows(
     assert sweep.versions["serai"] == serai.__version__
     found = sweep.rows.orderBy("point", "protocol", "seed").toArrow().to_pylist()
     assert found == rows
-    estimates = estimates_of(sweep)
+    estimates = sweep.estimates
     assert estimates[1, "dg"]["events"].count == 6
 
 

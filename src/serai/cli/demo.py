@@ -18,9 +18,7 @@ from serai.sweeping.plan import Plan, plan_comparison
 from serai.sweeping.store import OtherSweep, Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from serai.sweeping.run import Progress
+    from serai.sweeping.results import Sweep
 
 _OPENS_S: Final = 60.0
 SCENARIOS: Final = ("ced", "cet", "dg")
@@ -72,18 +70,15 @@ def make_room(folder: Path, seeds: int) -> None:
         store.write_plan(plan)
 
 
-def compare(seeds: int, folder: Path, spark: SparkSession, progress: Progress) -> list[Row]:
-    """What each protocol reaches over seeds 0 .. seeds-1."""
-    from serai.sweeping.run import run_sweep
-
-    estimates = run_sweep(demo_plan(seeds), folder, spark, progress=progress).estimates
-    return [Row(name, estimates[0, name]) for name in SCENARIOS]
+def rows_of(sweep: Sweep) -> list[Row]:
+    """What each protocol reaches over the seeds."""
+    return [Row(name, sweep.estimates[0, name]) for name in SCENARIOS]
 
 
 # --- The table
 
 
-def write_typical_replay(protocol: str, folder: Path, spark: SparkSession) -> Path:
+def write_typical_replay(protocol: str, sweep: Sweep) -> Path:
     """A page that plays the run of a protocol whose seed is nearest to the means, beside the report.
 
     It opens a minute after the birth of the event whose life the report shows.
@@ -94,12 +89,11 @@ def write_typical_replay(protocol: str, folder: Path, spark: SparkSession) -> Pa
     from serai.replay.thin import Wish
     from serai.report.gather import typical_seed_of
     from serai.report.maps import typical_life
-    from serai.sweeping.results import open_sweep
 
-    run = simulate(protocol, None, typical_seed_of(open_sweep(folder, spark)), full_log=True)
+    run = simulate(protocol, None, typical_seed_of(sweep), full_log=True)
     life = typical_life(run)
     wish = Wish(float(pairs_of(run).born_s[life.event]) + _OPENS_S, events=(life.event,)) if life else Wish()
-    return write_page(page_of(run, wish=wish)[0], folder / PAGE)
+    return write_page(page_of(run, wish=wish)[0], sweep.folder / PAGE)
 
 
 class _Column(NamedTuple):

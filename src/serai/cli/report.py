@@ -20,6 +20,7 @@ def report(
     """Write the report of a run, demo, sweep or paper folder."""
     from serai.log.folder import RUN_FILE
     from serai.report import write_report, write_run_report
+    from serai.sweeping.results import open_sweep
     from serai.sweeping.store import Store
 
     if (folder / RUN_FILE).exists():
@@ -27,7 +28,7 @@ def report(
     else:
         Store(folder).plan()  # a folder without a sweep is found out before Spark is started
         with session(master, remote) as spark:
-            page = write_report(folder, spark)
+            page = folder / write_report(open_sweep(folder, spark)).name
     if as_json:
         print_json({"report": str(page)})
     else:

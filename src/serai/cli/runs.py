@@ -27,19 +27,21 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Compare CED, CET and DG with their papers, over a few seeds."""
-    from serai.cli.demo import SCENARIOS, compare, comparison, make_room, write_typical_replay
+    from serai.cli.demo import SCENARIOS, comparison, demo_plan, make_room, rows_of, write_typical_replay
     from serai.lab import load_scenario
     from serai.report import write_report
+    from serai.sweeping.run import run_sweep
 
     make_room(out, seeds)
     if not as_json:
         print(f"serai demo   {load_scenario(SCENARIOS[0]).in_one_line()} · {seeds_of(seeds)}\n", flush=True)
     with session(master, remote) as spark:
         with shown_progress() as progress:
-            rows = compare(seeds, out, spark, progress)
+            sweep = run_sweep(demo_plan(seeds), out, spark, progress=progress)
+        rows = rows_of(sweep)
         best = max(rows, key=lambda row: row.estimates["delivery_ratio"].mean).protocol
-        replay = write_typical_replay(best, out, spark)
-        page = write_report(out, spark)
+        replay = out / write_typical_replay(best, sweep).name
+        page = out / write_report(sweep).name
         say("report", str(page))
     if as_json:
         protocols = {row.protocol: row.as_dict() for row in rows}

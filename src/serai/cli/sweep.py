@@ -14,6 +14,7 @@ from serai.cli.spark import say, session, shown_progress, tell_doubts
 
 if TYPE_CHECKING:
     from serai.sweeping.plan import Plan
+    from serai.sweeping.results import Sweep
     from serai.sweeping.summaries import Estimates
 
 _MOST_ROWS: Final = 60
@@ -64,7 +65,7 @@ def sweep(
         with shown_progress() as progress:
             done = run_sweep(plan, out, spark, keep=kept, until=until, progress=progress)
         estimates = done.estimates  # asks Spark, so while there is a session
-        page = _report(Store(out).folder, spark) if report else None
+        page = _report(done) if report else None
     say(
         "total",
         f"{time.monotonic() - begun_s:.0f} s, with Spark's start, compiling{' and the report' if report else ''}",
@@ -75,10 +76,10 @@ def sweep(
         print(f"\n{swept(done.plan, estimates)}\n\nwritten to {out}")
 
 
-def _report(folder: Path, spark: Any) -> Path:
+def _report(sweep: Sweep) -> Path:
     from serai.report import write_report
 
-    page = write_report(folder, spark)
+    page = write_report(sweep)
     say("report", str(page))
     return page
 

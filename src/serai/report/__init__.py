@@ -9,17 +9,14 @@ from serai.report.run import write_run_report
 from serai.report.studies import read_reproduction, study_of, write_pages
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from serai.sweeping.results import Sweep
 
 __all__ = ["write_report", "write_run_report"]
 
 
-def write_report(folder: str | Path, spark: SparkSession) -> Path:
+def write_report(sweep: Sweep) -> Path:
     """Write the report of a finished sweep into its folder; the path of the page."""
-    from serai.sweeping.results import open_sweep
-
-    sweep = open_sweep(folder, spark)
     study = study_of(sweep.plan)
     if study is not None:
-        return study.write(study.read(sweep), Path(folder))
-    return write_pages(read_reproduction(sweep), Path(folder))
+        return study.write(study.read(sweep), sweep.folder)
+    return write_pages(read_reproduction(sweep), sweep.folder)

@@ -33,14 +33,7 @@ _SERVED_SEEDS: Final = 10
 
 def gather(sweep: Sweep, title: str = "") -> Results:
     """The summary of a finished sweep: means, paired tests, pooled delays, and a few seeds to be drawn."""
-    from serai.sweeping.summaries import estimates_of
-
-    plan, rows = sweep.plan, sweep.rows
-    estimates = {
-        (Case(*cell), metric): estimate
-        for cell, found in estimates_of(sweep).items()
-        for metric, estimate in found.items()
-    }
+    plan, rows, estimates = sweep.plan, sweep.rows, _estimates(sweep)
     headlines = headlines_of(plan.kind, estimates)
     known = plan.kind.definitions
     instead = [known[name].compare_by for name in headlines]
@@ -91,6 +84,10 @@ def headlines_of(kind: AnyKind, estimates: Mapping[tuple[Case, str], Estimate]) 
     return tuple(name for name in kind.headlines if name in known)
 
 
+def _estimates(sweep: Sweep) -> dict[tuple[Case, str], Estimate]:
+    return {(Case(*cell), metric): one for cell, found in sweep.estimates.items() for metric, one in found.items()}
+
+
 def _collected(frame: DataFrame) -> list[dict[str, Any]]:
     """A small frame as rows."""
     rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
@@ -112,15 +109,15 @@ def _point(plan: Plan, number: int) -> Point:
 
 def _differences(rows: DataFrame, plan: Plan, metrics: list[str]) -> dict[tuple[Case, Case, str], Difference]:
     """Every pair of protocols at a point, tested under common seeds."""
-    from serai.sweeping.aggregate import paired
+    from serai.sweeping.aggregate import paired_with_each
 
-    found = {}
-    for baseline in plan.protocols[1:]:
-        for row in _collected(paired(rows, baseline, metrics)):
-            if row["p_value"] is not None:
-                key = (_case(row), Case(row["point"], baseline), row["metric"])
-                found[key] = Difference(row["mean"], _number(row["half_width"]), row["p_value"])
-    return found
+    return {
+        (_case(row), Case(row["point"], row["baseline"]), row["metric"]): Difference(
+            row["mean"], _number(row["half_width"]), row["p_value"]
+        )
+        for row in _collected(paired_with_each(rows, plan.protocols[1:], metrics))
+        if row["p_value"] is not None
+    }
 
 
 def _delay_curves(rows: DataFrame) -> dict[Case, DelayCurve]:
@@ -154,10 +151,7 @@ def _dots(rows: DataFrame, metrics: Iterable[str]) -> dict[tuple[Case, str], tup
 
 def typical_seed_of(sweep: Sweep) -> int:
     """The seed of a finished sweep that is nearest to its means."""
-    from serai.sweeping.summaries import estimates_of
-
-    found = estimates_of(sweep)
-    estimates = {(Case(*cell), metric): one for cell, known in found.items() for metric, one in known.items()}
+    estimates = _estimates(sweep)
     return typical_seed(estimates, _dots(sweep.rows, headlines_of(sweep.plan.kind, estimates)))
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
-from pyspark.sql.types import DoubleType, NumericType
+from pyspark.sql.types import NumericType
 
 from serai.core.statistics import t_quantile
 from serai.sweeping.delays import ENDS_S
@@ -43,23 +43,24 @@ def summary(rows: DataFrame, metrics: Sequence[str] | None = None, confidence: f
 
     Where no run has the metric, count is 0 and the rest null; one run has a mean but no interval.
     """
-    names = list(metrics or metrics_of(rows))
-    return rows.groupBy(*_KEYS).agg(*map(_moments, names)).transform(_long, names).transform(_with_interval, confidence)
+    return _moments(_stacked(rows, {name: name for name in metrics or metrics_of(rows)}), confidence)
 
 
-def _moments(metric: str) -> Column:
-    value = F.col(metric).cast(DoubleType())
-    return F.struct(
-        F.count(value).alias("count"), F.avg(value).alias("mean"), F.stddev_samp(value).alias("deviation")
-    ).alias(metric)
+def _stacked(rows: DataFrame, values: Mapping[str, str], *keys: str) -> DataFrame:
+    """A row for each run and metric, whose values are told in SQL.
+
+    Spark compiles a plan of a few columns in no time, but takes a second for one with some hundred aggregates.
+    """
+    each = ", ".join(f"'{metric}', CAST({value} AS DOUBLE)" for metric, value in values.items())
+    return rows.selectExpr(*_KEYS, *keys, f"stack({len(values)}, {each}) AS (metric, value)")
 
 
-def _long(wide: DataFrame, metrics: Sequence[str]) -> DataFrame:
-    """One row for each metric, of a frame that has a column of moments for each."""
-    keys = [name for name in wide.columns if name not in metrics]
-    each = F.explode(F.array(*(F.struct(F.lit(name).alias("metric"), F.col(name).alias("m")) for name in metrics)))
-    flat = wide.select(*keys, each.alias("each"))
-    return flat.select(*keys, "each.metric", "each.m.*")
+def _moments(values: DataFrame, confidence: float, *keys: str) -> DataFrame:
+    return (
+        values.groupBy(*_KEYS, *keys, "metric")
+        .agg(F.count("value").alias("count"), F.avg("value").alias("mean"), F.stddev_samp("value").alias("deviation"))
+        .transform(_with_interval, confidence)
+    )
 
 
 def _with_interval(moments: DataFrame, confidence: float) -> DataFrame:
@@ -82,15 +83,20 @@ def paired(
     Columns: point, protocol, metric, count (seeds that both have), mean (protocol minus baseline), standard_error,
     half_width, p_value of the paired t test, and `different`: whether the interval leaves out 0.
     """
+    return paired_with_each(rows, [baseline], metrics, confidence).drop("baseline")
+
+
+def paired_with_each(
+    rows: DataFrame, baselines: Sequence[str], metrics: Sequence[str] | None = None, confidence: float = CONFIDENCE
+) -> DataFrame:
+    """The same for several baselines; one column more, `baseline`, says which one."""
     names = list(metrics or metrics_of(rows))
-    theirs = rows.where(F.col("protocol") == baseline).select(
-        F.col("point"), F.col("seed"), *(F.col(name).alias(f"{name}_of_baseline") for name in names)
+    theirs = rows.where(F.col("protocol").isin(list(baselines))).selectExpr(
+        "point", "seed", "protocol AS baseline", *(f"{name} AS {name}_of_baseline" for name in names)
     )
-    ours = rows.where(F.col("protocol") != baseline).select(*_KEYS, "seed", *names)
-    both = ours.join(theirs, ["point", "seed"]).select(
-        *_KEYS, *((F.col(name) - F.col(f"{name}_of_baseline")).alias(name) for name in names)
-    )
-    return both.transform(summary, names, confidence).transform(_with_test)
+    both = rows.join(theirs, ["point", "seed"]).where("protocol != baseline")
+    differences = _stacked(both, {name: f"{name} - {name}_of_baseline" for name in names}, "baseline")
+    return _moments(differences, confidence, "baseline").transform(_with_test)
 
 
 def wins(rows: DataFrame, champion: str, signs: Mapping[str, int]) -> DataFrame:
@@ -166,7 +172,12 @@ def delay_quantiles(rows: DataFrame, probabilities: Sequence[float] = (0.5, 0.95
 
 
 def _end_of(number: Column) -> Column:
-    return F.element_at(F.lit(ENDS_S.tolist()), number + 1)
+    return F.element_at(_numbers(ENDS_S.tolist()), number + 1)
+
+
+def _numbers(values: Sequence[float]) -> Column:
+    """An array of numbers, told at once: `lit` asks the JVM for each of them."""
+    return F.expr(f"array({', '.join(f'{value!r}D' for value in values)})")
 
 
 # --- Student's t, as columns
@@ -177,7 +188,7 @@ def t_quantile_column(degrees: Column, confidence: float = CONFIDENCE) -> Column
 
     Small numbers are looked up; beyond the table the expansion around the normal quantile is as exact.
     """
-    tabled = F.element_at(F.lit(_tabled(confidence)), degrees.cast("int"))
+    tabled = F.element_at(_numbers(_tabled(confidence)), degrees.cast("int"))
     return F.when(degrees.between(1, _TABLED_DEGREES), tabled).when(
         degrees > _TABLED_DEGREES, _expanded(degrees, confidence)
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 
 from serai.core.statistics import Estimate
-from serai.sweeping.aggregate import summary
+from serai.sweeping.aggregate import metrics_of, summary
 from serai.sweeping.results import Sweep
 
 Estimates = dict[tuple[int, str], dict[str, Estimate]]
@@ -14,9 +13,10 @@ Estimates = dict[tuple[int, str], dict[str, Estimate]]
 
 
 def estimates_of(sweep: Sweep) -> Estimates:
-    """The mean of every metric in every cell, in the order of the table's columns."""
-    found: Estimates = defaultdict(dict)
-    for row in summary(sweep.rows).toArrow().to_pylist():
+    """The mean of every metric in every cell, cells and metrics in the table's order."""
+    names, found = metrics_of(sweep.rows), dict[tuple[int, str, str], Estimate]()
+    for row in summary(sweep.rows, names).toArrow().to_pylist():
         mean, error = (math.nan if row[name] is None else row[name] for name in ("mean", "standard_error"))
-        found[row["point"], row["protocol"]][row["metric"]] = Estimate(mean, error, row["count"])
-    return dict(found)
+        found[row["point"], row["protocol"], row["metric"]] = Estimate(mean, error, row["count"])
+    cells = sorted({key[:2] for key in found})
+    return {cell: {name: found[*cell, name] for name in names} for cell in cells}
