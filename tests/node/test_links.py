@@ -20,7 +20,7 @@ from serai.node.wire import tcpcl
 from serai.node.wire.beacon import Beacon
 from serai.node.wire.lists import encode_list
 from serai.node.wire.tcpcl import Offer, Session
-from serai.node.words import AllSeen, ListEntry, ListMessage
+from serai.node.words import AllSeen, Effects, ListEntry, ListMessage
 from tests.effort import THOROUGH, within
 from tests.node.flood import message
 from tests.node.running import KEY, Relay, Running, beside, running, until
@@ -367,6 +367,8 @@ def test_a_hostile_neighbour_leaves_others_their_time(kind: str, monkeypatch: py
 
     async def story() -> float:
         a, b = Running("a"), Running("b")
+        give = b.core.next_transfer  # what it is given itself is not counted
+        b.core.next_transfer = lambda peer, now_s: Effects() if "hostile" in peer else give(peer, now_s)
         async with running(a, b) as (_, port):
             with beside(f"import asyncio, tests.node.test_links as t; asyncio.run(t.attack({port}, {kind!r}))"):
                 await until(lambda: spent_s["dtn://hostile/"] > 0.02)
@@ -381,7 +383,7 @@ def test_a_hostile_neighbour_leaves_others_their_time(kind: str, monkeypatch: py
 
     monkeypatch.setattr(Connection, "data_received", timed)
     took_s = asyncio.run(story())
-    assert 0 < spent_s["dtn://hostile/"] <= 0.2 * took_s
+    assert spent_s["dtn://hostile/"] <= 0.2 * took_s
 
 
 def test_who_sends_what_takes_long_makes_way_for_who_does_not() -> None:
