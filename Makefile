@@ -24,7 +24,7 @@ demo-node: $(READY)
 test: $(READY)
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup $(KERNEL_TESTS)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup $(KERNEL_TESTS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=.cache/boundscheck $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup $(KERNEL_TESTS)
 
 test-all: export SERAI_THOROUGH = 1
 test-all: test

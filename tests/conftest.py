@@ -13,7 +13,7 @@ from tests.effort import THOROUGH
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels are then slow
-QUICK_EXAMPLES = 20 if UNCOMPILED else 100
+QUICK_EXAMPLES = 20 if UNCOMPILED else 40 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 100
 
 settings.register_profile(  # the same worlds each time: what fails has been changed; to look for new ones is thorough
     "quick", max_examples=QUICK_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
