@@ -160,3 +160,16 @@ def test_the_map_keeps_its_size(page: Page) -> None:
         page.js("replay.go(arguments[0] * replay.m.end)", part)
         sizes.add(page.js("return document.getElementById('mapbox').offsetHeight"))
     assert len(sizes) == 1
+
+
+def test_a_window_of_any_size_is_drawn(page: Page) -> None:
+    """In a low window the map stays large enough to see, and the page is scrolled; without any room nothing fails."""
+    page.complaints()
+    page.size(900, 300)
+    assert page.js("return replay.map.h") >= 240
+    page.size(1, 1)
+    page.js("replay.go(replay.m.end / 2)")
+    page.size(1280, 60)
+    page.js("replay.go(replay.m.end)")
+    page.size(1280, 800)
+    assert page.complaints() == []

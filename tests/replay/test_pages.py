@@ -355,6 +355,36 @@ def test_a_trace_has_no_places(browser: Any, folder: Path) -> None:
     assert "stand near each other" in page.js("return document.getElementById('note').textContent")
 
 
+def test_without_places_a_bundle_is_drawn_from_hand_to_hand(browser: Any, folder: Path) -> None:
+    """Only what brought it to those who wanted it: a line for each transfer of these chains, and for no other."""
+    run = run_of("trace")
+    page = Page(browser, file_of(run, folder, "trace"))
+    rows, asked = run.tables["transfers"].to_pandas(), run.tables["deliveries"].to_pandas()
+    event = int(rows.groupby("event").size().idxmax())
+    came: dict[int, int] = {}
+    for row in rows[(rows.event == event) & (rows.outcome == "accepted")].itertuples():
+        came.setdefault(row.receiver, row.sender)
+    expected = set()
+    for node in asked[(asked.event == event) & asked.wanted].node:
+        while node in came:
+            expected.add((came[node], node))
+            node = came[node]
+    drawn = page.js(
+        """
+        const { map, m } = replay, lines = [], [event] = arguments;
+        replay.go(m.end);
+        replay.select({ event });
+        map.line = (g, a, b) => lines.push([a, b]);
+        map.held = () => {};
+        map.way({ beginPath() {}, stroke() {} }, m.life(event));
+        return lines;
+        """,
+        event,
+    )
+    assert sorted(map(tuple, drawn)) == sorted(expected)
+    assert 1 < len(expected) < (rows.event == event).sum()
+
+
 def test_groups_are_the_same_made_in_slices_or_at_once(browser: Any, folder: Path) -> None:
     """Rows by a number, asked for before, amid and after their making: what a choice finds while the page is idle."""
     page = Page(browser, file_of(run_of("trace"), folder, "trace"))

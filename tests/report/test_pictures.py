@@ -14,19 +14,22 @@ import pytest
 import serai
 from serai.core.statistics import Estimate
 from serai.field.losses import losses_of
+from serai.log.metrics import declared
 from serai.log.svg import AMOUNTS, INKS, Drawing, on_paper, ticks
+from serai.opportunistic.metrics import OpportunisticMetrics
 from serai.report import write_run_report
 from serai.report.answer import headline
 from serai.report.fates import edge_share, fates, fates_of, where_lost, why_lost
 from serai.report.figures import Series, curves, stacked, steps
 from serai.report.gather import typical_seed
 from serai.report.heat import heat_maps, two_axes
-from serai.report.maps import energy_map, field_map, lives, loss_map, typical_life
+from serai.report.maps import discs, energy_map, field_map, lives, loss_map, typical_life
 from serai.report.page import write_page
 from serai.report.panel import Mark
 from serai.report.results import Case, Point
 from serai.report.sections import _prices, sections
 from serai.report.tradeoff import trade_off, unbeaten
+from serai.report.wording import in_time, scale_of
 from tests.report.hand_made import ALPHAS, HEADLINES, results
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -159,6 +162,43 @@ def test_the_map_has_every_sensor_and_every_subscriber() -> None:
     sensors = len(list(picture.iter(f"{SVG}circle"))) + len(list(picture.iter(f"{SVG}path")))
     assert sensors == len(run.world.sensor_x)
     assert len(list(picture.iter(f"{SVG}polyline"))) == len(run.world.low) + 1  # and the bar of the scale
+
+
+def test_who_comes_later_is_drawn_from_where_it_comes() -> None:
+    """A subscriber that is nowhere at first and for a while: two lines; the first to be somewhere is in strong ink."""
+    run = run_of("cet")
+    tracks = run.world.tracks
+    own = np.flatnonzero(tracks.time_s[: tracks.start[1]] < 900)
+    assert len(own) > 9
+    x_m = tracks.x_m.copy()
+    x_m[own[[0, 1, 5]]] = np.nan
+    nowhere = x_m.copy()
+    nowhere[: tracks.start[1]] = np.nan
+    for places, lines in ((x_m, len(run.world.low) + 1), (nowhere, len(run.world.low) - 1)):
+        world = run.world._replace(tracks=tracks._replace(x_m=places))
+        picture = field_map(replace(run, world=world))
+        drawn = parsed(picture.svg)
+        found = [line for line in drawn.iter(f"{SVG}polyline") if line.get("stroke-opacity")]
+        assert len(found) == lines
+        assert "nan" not in " ".join(line.get("points", "") for line in found)
+        assert found[0].get("stroke-width") == "1.8"
+        assert "in the first 15 min, " in picture.caption
+
+
+def test_the_number_at_a_ring_is_where_it_covers_no_node() -> None:
+    middle, right, left, above = (100.0, 100.0), (120.0, 100.0), (80.0, 100.0), (100.0, 85.0)
+    for others, anchor, side in (
+        ([left, above], "start", (15.0, 4.0)),
+        ([right, above], "end", (-15.0, 4.0)),
+        ([right, left], "middle", (0.0, -15.0)),
+        ([right, left, above], "middle", (0.0, 23.0)),
+    ):
+        drawing = Drawing(200, 200)
+        places = [middle, *others]
+        discs(drawing, places, np.array([1.0] + [0.5] * len(others)), [""] * len(places), 0, "99 mJ")
+        (word,) = parsed(drawing.svg("")).iter(f"{SVG}text")
+        assert word.get("text-anchor") == anchor
+        assert (float(word.get("x", 0)) - 100, float(word.get("y", 0)) - 100) == side
 
 
 def test_in_metres_sensors_stand_in_circles_of_half_the_range() -> None:
@@ -329,6 +369,17 @@ def test_words_on_amounts_can_be_read() -> None:
             assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
+def test_amounts_of_data_have_the_unit_that_fits() -> None:
+    """Those of a table the same one, that of the largest; NaN, where nothing was delivered, is no amount."""
+    metrics = declared(OpportunisticMetrics)
+    payload = metrics["payload_bytes"]
+    assert scale_of(payload, [3.5e6, math.nan, 12.0])[1:] == ("MB", 1e-6)
+    assert scale_of(payload, [999.0])[1:] == scale_of(payload, [math.nan])[1:] == ("B", 1.0)
+    assert scale_of(payload, [1000.0]).heading == "payload bytes, kB"
+    assert scale_of(metrics["delivery_ratio"], [5e6])[1:] == ("%", 100.0)
+    assert [in_time(value) for value in (89, 7200, 7560, 172_800)] == ["89 s", "2 h", "2.1 h", "2 days"]
+
+
 def test_text_is_escaped_and_colours_are_named() -> None:
     drawing = Drawing(10, 10)
     drawing.text(1, 2.345, "<&>", fill="red")
@@ -369,6 +420,12 @@ return found;
 """
 
 
+HIDDEN = """
+const out = (cell) => cell.getBoundingClientRect().right > innerWidth || !cell.offsetHeight;
+return [...document.querySelectorAll("#table-metrics td")].filter(out).map((cell) => cell.textContent);
+"""
+
+
 @pytest.mark.parametrize("name", ["run", "comparison", "sweep", "two settings"])
 def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path, name: str) -> None:
     """Nothing is wider than either, no words lie over others, and everything can be read in both themes."""
@@ -393,6 +450,7 @@ def test_a_page_fits_a_phone_and_a_sheet_of_paper(browser: Any, tmp_path: Path, 
         assert browser.execute_script(CONTRAST) == []
         assert browser.execute_script(OVERLAPS) == []
         assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+        assert browser.execute_script(HIDDEN) == []
     shape = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
     newspaper = """

@@ -120,7 +120,7 @@ def swept(plan: Plan, estimates: Estimates) -> str:
     from serai.report.wording import scale_of
 
     metrics = [name for name in plan.kind.headlines if any(math.isfinite(c[name].mean) for c in estimates.values())]
-    scales = [scale_of(plan.kind.definitions[name]) for name in metrics]
+    scales = [scale_of(plan.kind.definitions[name], (c[name].mean for c in estimates.values())) for name in metrics]
     labels = [", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items()) for point in plan.points]
     rows = []
     for cell in plan.cells[:_MOST_ROWS]:

@@ -99,10 +99,13 @@ def _draw_contacts(
     """A line between nodes that hear each other; where no places are known the wider, the more often they met."""
     pairs = np.stack([_array(contacts, end).astype(np.int64) for end in ("a", "b")], axis=1)
     pairs, count = np.unique(pairs[shown[pairs].all(axis=1)], axis=0, return_counts=True)
-    for (a, b), times in zip(pairs[:_MOST_LINES].tolist(), count.tolist(), strict=False):
+    often = np.argsort(-count, kind="stable")[:_MOST_LINES]
+    # Where nearly all have met, lines would hide everything: there they are the fainter, the more there are.
+    look = {} if on_a_map else {"stroke_opacity": min(1.0, max(0.1, 4 * len(x) / max(len(often), 1)))}
+    for (a, b), times in zip(pairs[often].tolist(), count[often].tolist(), strict=True):
         width = 0.6 if on_a_map else 0.4 + 2.2 * float(np.log1p(times) / np.log1p(count.max()))
         ends = [frame.at(x[a], y[a]), frame.at(x[b], y[b])]
-        drawing.line(ends, stroke=ink("line"), stroke_width=width, class_="link")
+        drawing.line(ends, stroke=ink("line"), stroke_width=width, class_="link", **look)
 
 
 def _draw_tracks(drawing: Drawing, frame: _Frame, tracks: pa.Table) -> None:

@@ -24,6 +24,7 @@ _PATHS_S: Final = 900.0
 _PJ_PER_MJ: Final = 1e9
 _MOST_LIVES: Final = 8
 Numbers = NDArray[Any]
+Place = tuple[float, float]
 
 
 class _Frame(NamedTuple):
@@ -61,15 +62,17 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
     else:
         _circles(drawing, run, frame, colours)
     shown_s = _shown_s(run)
-    for number in range(len(world.low)):
-        points = _way(run, number, shown_s)
-        strong = number == 0
-        drawing.line(
-            [(frame.x(x), frame.y(y)) for x, y in points],
-            stroke=ink("ink" if strong else "soft"),
-            stroke_width=1.8 if strong else 0.8,
-            stroke_opacity=0.85 if strong else 0.45,
-        )
+    ways = {number: _ways(run, number, shown_s) for number in range(len(world.low))}
+    first = next((number for number, way in ways.items() if way), 0)
+    for number, way in ways.items():
+        strong = number == first
+        for points in way:
+            drawing.line(
+                [(frame.x(x), frame.y(y)) for x, y in points],
+                stroke=ink("ink" if strong else "soft"),
+                stroke_width=1.8 if strong else 0.8,
+                stroke_opacity=0.85 if strong else 0.45,
+            )
     for sensor in range(len(world.sensor_x)):
         group = int(world.communities.of_sensor[sensor])
         x, y = frame.x(world.sensor_x[sensor]), frame.y(world.sensor_y[sensor])
@@ -80,9 +83,9 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
             look = {"fill": ink(colours[sensor]), "stroke": ink("ground"), "stroke_width": 1}
             drawing.circle(x, y, _radius(run, 4.2), said, **look)
     _relays(drawing, run, frame)
+    places = [(frame.x(x), frame.y(y)) for x, y in zip(world.sensor_x.tolist(), world.sensor_y.tolist(), strict=True)]
     for number, sensor in enumerate(ringed, start=1):
-        x, y = frame.x(world.sensor_x[sensor]), frame.y(world.sensor_y[sensor])
-        _ring(drawing, (x, y), 9, str(number), left=x > drawing.width / 2)
+        _ring(drawing, places, sensor, 9, str(number))
     _scale_bar(drawing, run, frame)
     alone = int((sizes == 1).sum())
     largest = ", ".join(str(size) for size in sorted(sizes[sizes > 1].tolist(), reverse=True)[:9])
@@ -103,14 +106,26 @@ def _relays(drawing: Drawing, run: FieldRun, frame: _Frame) -> None:
         drawing.bar(x, y, 10, 10, f"relay {number}", fill=ink("ground"), stroke=ink("ink"), stroke_width=1.6)
 
 
-def _ring(drawing: Drawing, place: tuple[float, float], radius: float, said: str, left: bool) -> None:
-    """A ring around a node, and a word beside it."""
-    x, y = place
+def _ring(drawing: Drawing, places: Sequence[Place], node: int, radius: float, said: str) -> None:
+    """A ring around a node, and a word beside it: on the side where it covers fewest other nodes."""
+    x, y = places[node]
     drawing.circle(x, y, radius, fill="none", stroke=ink("ink"), stroke_width=1.4)
-    beside = radius + 4
-    drawing.text(
-        x - beside if left else x + beside, y + 4, said, text_anchor="end" if left else "start", class_="strong"
-    )
+    wide, beside = width_of(said), radius + 4
+    sides = [
+        (x + beside, y + 4, "start", x + beside),
+        (x - beside, y + 4, "end", x - beside - wide),
+        (x, y - beside, "middle", x - wide / 2),
+        (x, y + beside + 8, "middle", x - wide / 2),
+    ]
+
+    def covered(side: tuple[float, float, str, float]) -> int:
+        _, base, _, left = side
+        within = left >= 0 and left + wide <= drawing.width and base - 9 >= 0 and base <= drawing.height
+        near = sum(left - 5 < u < left + wide + 5 and base - 14 < v < base + 5 for u, v in places)
+        return near if within else len(places) + 1
+
+    u, v, anchor, _ = min(sides, key=covered)
+    drawing.text(u, v, said, text_anchor=anchor, class_="strong")
 
 
 def _radius(run: FieldRun, usual: float) -> float:
@@ -148,21 +163,23 @@ def _shown_s(run: FieldRun) -> float:
     """How much of the ways a map shows: a quarter of an hour, doubled until they are as long as the field's outline."""
     shown_s, run_s, grid = _PATHS_S, run.scenario.duration_s, run.world.grid
     while shown_s < run_s:
-        ways = [np.array(_way(run, number, shown_s)) for number in range(len(run.world.low))]
+        ways = [way for number in range(len(run.world.low)) for way in _ways(run, number, shown_s)]
         if sum(np.hypot(*np.diff(way, axis=0).T).sum() for way in ways) >= 2 * (grid.width_m + grid.height_m):
             break
         shown_s *= 2
     return min(shown_s, run_s)
 
 
-def _way(run: FieldRun, subscriber: int, end: float) -> list[tuple[float, float]]:
-    """The turning points of a subscriber up to that second, and where it is then."""
+def _ways(run: FieldRun, subscriber: int, end: float) -> list[Numbers]:
+    """The turning points of a subscriber up to that second, and where it is then; in pieces, if it was away."""
     tracks = run.world.tracks
     rows = slice(tracks.start[subscriber], tracks.start[subscriber + 1])
-    time_s, x, y = tracks.time_s[rows], tracks.x_m[rows], tracks.y_m[rows]
-    kept = time_s < end
-    points = list(zip(x[kept].tolist(), y[kept].tolist(), strict=True))
-    return [*points, (float(np.interp(end, time_s, x)), float(np.interp(end, time_s, y)))]
+    time_s, places = tracks.time_s[rows], np.column_stack((tracks.x_m[rows], tracks.y_m[rows]))
+    last = [np.interp(end, time_s, along) for along in places.T]
+    points = np.vstack((places[time_s < end], last))
+    known = np.isfinite(points).all(axis=1)
+    pieces = np.split(points, np.flatnonzero(np.diff(known)) + 1)
+    return [piece for piece in pieces if np.isfinite(piece).all()]
 
 
 def _scale_bar(drawing: Drawing, run: FieldRun, frame: _Frame) -> None:
@@ -233,7 +250,7 @@ def _amounts(run: FieldRun, share: Numbers, ringed: int, said: tuple[str, str], 
 
 def discs(
     drawing: Drawing,
-    places: Sequence[tuple[float, float]],
+    places: Sequence[Place],
     share: Numbers,
     titles: Sequence[str],
     ringed: int,
@@ -248,18 +265,7 @@ def discs(
         )
     if share[ringed] <= 0:
         return
-    x, y = places[ringed]
-    left = _emptier_side(places, x, y, width_of(said) + 15, drawing.width)
-    _ring(drawing, (x, y), 11, said, left)
-
-
-def _emptier_side(places: Sequence[tuple[float, float]], x: float, y: float, wide: float, width: float) -> bool:
-    """Whether words so wide cover fewer nodes left of a place than right of it; they stay within the drawing."""
-    if x - wide < 0 or x + wide > width:
-        return x > width / 2
-    beside = [u - x for u, v in places if abs(v - y) < 12 and 0 < abs(u - x) < wide]
-    left = sum(u < 0 for u in beside)
-    return left < len(beside) - left
+    _ring(drawing, places, ringed, 11, said)
 
 
 # --- Lives

@@ -140,8 +140,9 @@ class Results:
         return replace(self, cases=tuple(self.at(unchanged[0]))) if unchanged else self
 
     def scale(self, metric: str) -> Scale:
-        """How a metric is shown."""
-        return scale_of(self.definitions[metric])
+        """How a metric is shown, alike in all tables and figures."""
+        means = (estimate.mean for (_, name), estimate in self.estimates.items() if name == metric)
+        return scale_of(self.definitions[metric], means)
 
     def chapter(self, name: Chapter) -> tuple[str, ...]:
         """The metrics of a chapter of which anything is known."""

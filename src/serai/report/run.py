@@ -35,10 +35,11 @@ def write_run_report(folder: str | Path) -> Path:
 
 
 def _chapters(run: SimulatedRun) -> list[Section]:
+    scenario = Block(protocol_label(run.protocol), to_toml(run.scenario))
     return [
         *_opening(run),
         Section("main", "Metrics", tables=(metrics_table(run.metrics, kind_of_run(run).headlines),)),
-        Section("scenario", "The scenario, every default shown", blocks=(Block(run.protocol, to_toml(run.scenario)),)),
+        Section("scenario", "The scenario, every default shown", blocks=(scenario,)),
         _provenance(run),
     ]
 
@@ -96,8 +97,9 @@ def metrics_table(metrics: Metrics, headlines: tuple[str, ...] = ()) -> Table:
     for one in declared(type(metrics)).values():
         value = metrics.as_dict()[one.name]
         if isinstance(value, int | float):
-            scale = scale_of(one)
-            shown = f"{value:,}" if isinstance(value, int) else three_digits(scale.factor * value)
+            scale = scale_of(one, [value])
+            whole = isinstance(value, int) and scale.factor == 1.0
+            shown = f"{value:,}" if whole else three_digits(scale.factor * value)
             strong = one.name in headlines
             rows.append(
                 (text(one.name, strong), plain(scale.factor * value, shown), text(scale.unit), text(one.meaning))

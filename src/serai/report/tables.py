@@ -39,6 +39,11 @@ class Table:
         """Whether a column holds numbers, which stand to the right."""
         return any(row[column].value is not None or row[column].right for row in self.rows)
 
+    @property
+    def explains(self) -> bool:
+        """Whether each row is a few words or numbers, and last a sentence: on a phone the sentence goes below them."""
+        return len(self.heads) <= 4 and any(len(row[-1].text) > 25 for row in self.rows)
+
     def with_intervals(self, column: int) -> bool:
         """Whether the numbers of a column have intervals."""
         return any(row[column].half_width is not None for row in self.rows)

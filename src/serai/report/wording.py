@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from serai.core.statistics import NOTHING, decimals_of
 from serai.log.metrics import Metric
 
 _UNITS_IN_NAMES: Final = ("_s", "_j", "_m", "_days", "_pj")
+_THOUSANDS: Final = (("G", 1e9), ("M", 1e6), ("k", 1e3))
+_AMOUNTS_OF_DATA: Final = {"byte": "B", "bit": "bit"}
 
 
 class Scale(NamedTuple):
@@ -24,10 +27,16 @@ class Scale(NamedTuple):
         return f"{self.name}, {self.unit}" if self.unit else self.name
 
 
-def scale_of(metric: Metric) -> Scale:
-    """How a metric is shown; fractions are shown in per cent."""
+def scale_of(metric: Metric, values: Iterable[float] = ()) -> Scale:
+    """How a metric is shown: fractions in per cent, amounts of data in the unit that fits the largest of the values."""
     name = metric.label or _without_unit(metric.name).replace("_", " ")
-    return Scale(name, "%", 100.0) if metric.unit == "fraction" else Scale(name, metric.unit, 1.0)
+    if metric.unit == "fraction":
+        return Scale(name, "%", 100.0)
+    if metric.unit in _AMOUNTS_OF_DATA:
+        unit, largest = _AMOUNTS_OF_DATA[metric.unit], max((v for v in values if math.isfinite(v)), default=0.0)
+        prefix, least = next((one for one in _THOUSANDS if largest >= one[1]), ("", 1.0))
+        return Scale(name, prefix + unit, 1 / least)
+    return Scale(name, metric.unit, 1.0)
 
 
 def _without_unit(metric: str) -> str:
@@ -53,17 +62,18 @@ def in_words(count: int, noun: str) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """A time with the unit that fits, as people say it: 116 s, 35 min, 6.2 h, 2.4 days."""
+    """A time with the unit that fits, as people say it: 116 s, 35 min, 2 h, 6.2 h, 2.4 days."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
+    size, unit = (seconds / 3600, "h") if seconds < 172_800 else (seconds / 86_400, "days")
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def in_bytes(size: float) -> str:
     """An amount of data with the unit that fits."""
-    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for prefix, least in _THOUSANDS:
         if size >= least:
-            return f"{size / least:,.1f} {unit}"
+            return f"{size / least:,.1f} {prefix}B"
     return f"{size:,.0f} B"

@@ -20,8 +20,8 @@ export class Strip {
   sheet() {
     this.inks = Object.fromEntries(["bg", "soft", "pick", "ink"].map((name) => [name, css(`--${name}`)]));
     const d = this.dpr = sharpness(), box = this.canvas.getBoundingClientRect(), { m } = this;
-    this.w = box.width;
-    this.h = box.height;
+    this.w = Math.max(1, box.width);
+    this.h = Math.max(1, box.height);
     this.canvas.width = this.w * d;
     this.canvas.height = this.h * d;
     this.back = document.createElement("canvas");

@@ -2,7 +2,6 @@ import { below } from "./data.js";
 import { Canvas, mix } from "./map.js";
 
 /* Nodes move, contacts are lines, thicker while bytes flow; the arc around a node says how full its store is. */
-const FADE_S = 1800;
 
 export class RunMap extends Canvas {
   /* Where no places are known: who met whom, the more often the stronger. */
@@ -15,27 +14,26 @@ export class RunMap extends Canvas {
       times.set(pair, (times.get(pair) || 0) + 1);
     }
     const most = [...times.values()].reduce((v, w) => Math.max(v, w), 1);
+    const faint = Math.min(1, Math.max(.25, 4 * m.count / times.size));   // where nearly all have met, lines would hide the rest
     this.locate(0);
     for (const [pair, n] of times) {
-      const a = Math.floor(pair / m.count), b = pair % m.count;
-      g.strokeStyle = mix(this.inks.soft, .1 + .25 * n / most);
+      g.strokeStyle = mix(this.inks.soft, faint * (.1 + .25 * n / most));
       g.lineWidth = .6 + 2 * n / most;
       g.beginPath();
-      g.moveTo(this.at[2 * a], this.at[2 * a + 1]);
-      g.lineTo(this.at[2 * b], this.at[2 * b + 1]);
+      this.line(g, Math.floor(pair / m.count), pair % m.count);
       g.stroke();
     }
   }
 
   paint(g, t, state, life, speed, playing) {
     const { m, at, inks } = this, full = m.capacity || m.mostLevel;
-    this.meetings(g, t);
+    this.meetings(g, t, life ? .25 : 1);
     if (!life) this.flow(g, t, speed, playing, (r) => m.firstRow[r], (r) => m.c.outcome[r] > 0);
     const colour = this.by === "store" ? (n) => this.shade(state.level[n] / full) : (n) => this.shade(state.spent[n] / m.mostSpent);
     this.dots(g, m.count, colour, life);
     if (!life) this.gauges(g, m.count, (n) => state.level[n] / full);
     if (life) {
-      this.way(g, t, life, (r) => m.c.outcome[r] > 0, FADE_S);
+      this.way(g, life);
       const got = new Set(life.got.map((d) => d.node));
       for (const n of m.wanting(this.pick.event)) {
         this.ring(g, n, this.r + 4, got.has(n) ? inks.delivered : inks.waiting, 2.5);
@@ -50,51 +48,64 @@ export class RunMap extends Canvas {
     if (m.count <= 60 && this.r > 3) this.names(g);
   }
 
-  meetings(g, t) {
-    const { m, at, inks } = this, { c } = m, line = (a, b) => {
-      g.moveTo(at[2 * a], at[2 * a + 1]);
-      g.lineTo(at[2 * b], at[2 * b + 1]);
-    };
+  line(g, a, b) {
+    g.moveTo(this.at[2 * a], this.at[2 * a + 1]);
+    g.lineTo(this.at[2 * b], this.at[2 * b + 1]);
+  }
+
+  meetings(g, t, strength) {
+    const { m, inks } = this, { c } = m;
     const now = m.contactsAt(t), busy = m.underWay(t), draw = (rows, ends, colour, width) => {
       g.strokeStyle = colour;
       g.lineWidth = width;
       g.beginPath();
-      for (const row of rows) line(...ends(row));
+      for (const row of rows) this.line(g, ...ends(row));
       g.stroke();
     };
     const met = (i) => [c.contactA[i], c.contactB[i]], sent = (r) => [m.from(r), m.to(r)];
     g.lineCap = "round";
     const around = m.laidOut ? 3 : 2 * this.r + 12;   // who meets may stand closer than a line can be seen
-    draw(now, met, mix(inks.soft, .35), around);
-    draw(busy, sent, mix(inks.delivered, .5), around);
+    draw(now, met, mix(inks.soft, .35 * strength), around);
+    draw(busy, sent, mix(inks.delivered, .5 * strength), around);
   }
 
-  /* How a bundle came to those who wanted it: the ways of its carriers, from hand to hand; and where it changed hands. */
-  way(g, t, life, isOther, fade) {
-    const { m, inks } = this;
-    if (m.laidOut) return super.way(g, t, life, isOther, fade);
-    const came = new Map(), carried = new Set();
-    for (const [s, from, to] of life.hops) if (!came.has(to)) came.set(to, [s, from]);
-    g.fillStyle = mix(inks.delivered, .55);
-    for (const [s, from, to] of life.hops) {
-      const [x, y] = m.place(from, s), [u, v] = m.place(to, s);
-      g.fillRect(this.X((x + u) / 2) - 1.5, this.Y((y + v) / 2) - 1.5, 3, 3);
-    }
+  /* How a bundle came to those who wanted it: the ways of its carriers, from hand to hand, and where it changed hands. Where
+     no places are known, nobody goes anywhere: lines from hand to hand. */
+  way(g, life) {
+    const { m, inks } = this, birth = m.birthNode(this.pick.event), came = new Map(), drawn = new Set();
+    for (const [s, from, to, , r] of life.hops) if (!m.c.outcome[r] && !came.has(to)) came.set(to, [s, from]);
+    const leg = (n, from, since, until) => {
+      const name = m.laidOut ? n : `${n} ${until}`;
+      if (drawn.has(name)) return;
+      drawn.add(name);
+      if (!m.laidOut) this.track(g, n, since, until);
+      else if (n !== birth) this.line(g, from, n);
+    };
+    if (!m.laidOut) this.handOvers(g, life);
     g.strokeStyle = mix(inks.delivered, .8);
     g.lineWidth = 1.8;
     g.lineCap = "round";
     g.beginPath();
     for (const { node, time } of life.got) {
-      for (let n = node, until = time; came.has(n) || n === m.birthNode(this.pick.event);) {
-        const [since, from] = n === m.birthNode(this.pick.event) ? [life.born, -1] : came.get(n);
-        if (n !== node && !carried.has(`${n} ${until}`)) this.track(g, n, since, until);
-        carried.add(`${n} ${until}`);
-        if (from < 0) break;
+      let n = node, until = time;
+      while (n !== birth && came.has(n)) {
+        const [since, from] = came.get(n);
+        if (m.laidOut || n !== node) leg(n, from, since, until);   // who got it carried it nowhere for this
         [n, until] = [from, since];
       }
+      if (n === birth) leg(n, birth, life.born, until);
     }
     g.stroke();
     this.held(g, life);
+  }
+
+  handOvers(g, life) {
+    const { m } = this;
+    g.fillStyle = mix(this.inks.delivered, .55);
+    for (const [s, from, to] of life.hops) {
+      const [x, y] = m.place(from, s), [u, v] = m.place(to, s);
+      g.fillRect(this.X((x + u) / 2) - 1.5, this.Y((y + v) / 2) - 1.5, 3, 3);
+    }
   }
 
   track(g, n, since, until) {

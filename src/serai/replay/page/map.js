@@ -34,8 +34,8 @@ export class Canvas {
 
   resize() {
     const box = this.canvas.parentElement.getBoundingClientRect(), d = this.dpr = sharpness();
-    this.w = box.width;
-    this.h = box.height;
+    this.w = Math.max(1, box.width);   // a canvas without a pixel cannot be drawn from
+    this.h = Math.max(1, box.height);
     this.canvas.width = this.w * d;
     this.canvas.height = this.h * d;
     this.sheet = null;
