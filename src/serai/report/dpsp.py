@@ -168,7 +168,7 @@ def ranking(study: Study, world: World, most: int | None = None) -> Table:
         key=lambda name: -_or_nothing(study.estimates[world.name, name]["delivery_ratio"].mean),
     )
     shown = names if most is None else _some(names, most)
-    scales = [_scale(metric) for metric in SHOWN]
+    scales = [_scale(study, metric) for metric in SHOWN]
     rows = tuple(_row(study, world, names.index(name) + 1, name) for name in shown)
     heads = ("rank", "router", *(scale.heading for scale in scales))
     return Table(f"ranking-{world.name}", f"Routers by delivery: {world.title}", heads, rows, (_LEGEND,))
@@ -176,12 +176,13 @@ def ranking(study: Study, world: World, most: int | None = None) -> Table:
 
 def _row(study: Study, world: World, rank: int, name: str) -> tuple[Cell, ...]:
     found, strong = study.estimates[world.name, name], name in (FLOODING.name, SHORT_DELAY.name)
-    cells = [estimated(found[metric], _scale(metric), strong) for metric in SHOWN]
+    cells = [estimated(found[metric], _scale(study, metric), strong) for metric in SHOWN]
     return (Cell(str(rank), float(rank)), text(name, strong), *cells)
 
 
-def _scale(metric: str) -> Scale:
-    return scale_of(declared(OpportunisticMetrics)[metric])
+def _scale(study: Study, metric: str) -> Scale:
+    """How a metric is shown, alike for all routers and worlds."""
+    return scale_of(declared(OpportunisticMetrics)[metric], (found[metric].mean for found in study.estimates.values()))
 
 
 def _some(names: Sequence[str], most: int) -> list[str]:
@@ -199,7 +200,7 @@ def side_by_side(study: Study, world: World) -> Table:
     best = max(own, key=lambda name: _or_nothing(own[name]["delivery_ratio"].mean))
     found = {name: study.estimates[world.name, name] for name in {best, FLOODING.name, SHORT_DELAY.name, *_OTHERS}}
     names = sorted(found, key=lambda name: (-_or_nothing(found[name]["delivery_ratio"].mean), name))
-    scales = [_scale(metric) for metric in BESIDE]
+    scales = [_scale(study, metric) for metric in BESIDE]
     rows = tuple(
         (
             text(f"{name} (DPSP)" if name in own and name != FLOODING.name else name, name in own),
@@ -269,9 +270,8 @@ def write_study(study: Study, folder: Path) -> Path:
 def lead_of(study: Study) -> str:
     """What becomes of the text's first claim, in a sentence."""
     verdicts = [judge(study, world.name)[0].verdict for world in worlds()]
-    first = (
-        f"In {verdicts.count(FAILS)} of {len(verdicts)} worlds others deliver more than Short Delay, the text's winner"
-    )
+    beaten = verdicts.count(FAILS) or "none"
+    first = f"In {beaten} of {len(verdicts)} worlds others deliver more than Short Delay, the text's winner"
     holds, unclear = verdicts.count(HOLDS), verdicts.count(OPEN)
     more = [f"in {holds} none does"] if holds else []
     more += [f"in {unclear} that cannot be told"] if unclear else []
