@@ -82,10 +82,10 @@ def test_every_seed_and_every_mean_has_its_place() -> None:
     per_second = (x["DG"] - x["CET"]) / (611.1 - 216.3)
     assert x["CED"] - x["CET"] == pytest.approx(per_second * (232.6 - 216.3), abs=0.02)
     assert {"CED 233 s", "CET 216 s", "DG 611 s"} <= set(texts(picture.svg))
-    assert "better: ↖" in texts(picture.svg)
+    assert "better: up and left" in texts(picture.svg)
     longer = trade_off(found, "lifetime_days")
     assert longer is not None
-    assert "better: ↗" in texts(longer.svg)
+    assert "better: up and right" in texts(longer.svg)
 
 
 def test_who_is_beaten_in_both_is_hollow() -> None:
@@ -113,7 +113,7 @@ def test_where_all_deliver_the_same_costs_are_set_against_each_other() -> None:
     assert drawn == ["price-lifetime-days"]  # copies are not counted alike
     picture = trade_off(alike, "lifetime_days", "mean_delay_s")
     assert picture is not None
-    assert {"delay, s", "days until the first battery is empty", "better: ↘"} <= set(texts(picture.svg))
+    assert {"delay, s", "days until the first battery is empty", "better: down and right"} <= set(texts(picture.svg))
 
 
 def test_names_say_what_differs() -> None:

@@ -150,12 +150,16 @@ def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: b
         return (
             f"No other delivers nine tenths of what {best} does: {names} of such different services are not compared."
         )
-    among = "" if len(fair) == len(order) else f"Of those that deliver at least nine tenths of what {best} does"
     if swept:
+        among = "" if len(fair) == len(order) else f"Of those that deliver at least nine tenths of what {best} does"
         spans = " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
         return f"{among}: {spans}" if among else spans
-    bests = "; in ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
-    return f"{among}, in {bests}." if among else f"In {bests}."
+    bests = "; ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
+    if len(fair) == len(order):
+        return f"{bests[0].upper()}{bests[1:]}."
+    who = _listed([results.name(case) for case in fair[:_MOST_RANKED]])
+    among = f"Of {who}" if len(fair) <= _MOST_RANKED else "Of those"
+    return f"{among}, which deliver at least nine tenths of the most, {bests}."
 
 
 def fair_metric(results: Results, metric: str) -> str:
@@ -189,8 +193,8 @@ def _best_of(results: Results, metric: str, order: list[Case]) -> str:
     name, alike = results.scale(metric).name, level_with(results, metric, order)
     if alike:
         several = _listed([_said(results, case, metric) for case in (order[0], *alike)][:_MOST_RANKED])
-        return f"{name} nobody is certainly best: {several}"
-    return f"{name} {_said(results, order[0], metric)} is best"
+        return f"in {name} none is certain to be best: {several}"
+    return f"{_said(results, order[0], metric)} is best in {name}"
 
 
 def _said(results: Results, case: Case, metric: str) -> str:

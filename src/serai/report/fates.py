@@ -13,7 +13,6 @@ from serai.field.losses import losses_of
 from serai.kinds import protocol_label
 from serai.log.losses import LOST
 from serai.log.run import SimulatedRun
-from serai.log.svg import CAUSES
 from serai.report.figures import Picture, stacked
 
 WORDS: Final = dict(
@@ -22,22 +21,23 @@ WORDS: Final = dict(
     )
 )
 _EXPLAINED: Final = {
-    "never_met": "Never met: while it was worth having, whoever wanted it never came near a place where it lay.",
-    "not_sent": "Met, not sent: they came near, but others were served first.",
-    "stranded": "Stranded: a copy was sent, but whoever it was for had gone before it came.",
-    "expired": "Too old on the way: a copy was sent, and its time ran out before it came.",
+    "never_met": "Never met: while it was worth having, no subscriber that wanted it came near a copy of it.",
+    "not_sent": "Met, not sent: one came near, but other events were sent first.",
+    "stranded": "Stranded: a copy was on its way, but the subscriber had left before it arrived.",
+    "expired": "Too old on the way: a copy was on its way, and its time ran out before it arrived.",
     "full": "Full queue: there was no room for it.",
     "dead": "Dead sensor: it was lost with a sensor whose battery was empty.",
 }
 _IN_SHORT: Final = {
-    "never_met": "where nobody who wants it comes by in time",
-    "not_sent": "passed by (others were served first)",
-    "stranded": "sent and stranded (whoever wanted it had gone on)",
-    "expired": "too old before it came",
+    "never_met": "because no subscriber that wants it comes by in time",
+    "not_sent": "passed by (other events were sent first)",
+    "stranded": "stranded (on its way when the subscriber left)",
+    "expired": "too old before it arrived",
     "full": "for want of room",
     "dead": "with a dead sensor",
 }
-_COLOURS: Final = ("p0", "line", *CAUSES[1:])
+_COLOURS: Final = ("soft", "line", "c1", "c5", "c3", "c4", "c2", "c7")
+"""Not those of protocols, whose bars these are."""
 _WORTH_SAYING: Final = 0.02  # of all that is lost
 _UNEVEN: Final = 0.55
 _ENOUGH: Final = 20
@@ -102,7 +102,7 @@ def in_short(runs: Sequence[SimulatedRun]) -> str:
     reasons = ", ".join(f"under {' and '.join(who)} mostly {_IN_SHORT[why]}" for why, who in names.items())
     shares = [edge_share(run) for run in runs]
     edge = all(share is not None and share >= _UNEVEN for share in shares)
-    return f"What is lost: {reasons}{'; most of it was born at the edge of the field' if edge else ''}."
+    return f"What is lost: {reasons}{'; most of it comes from the edge of the field' if edge else ''}."
 
 
 def where_lost(runs: Sequence[SimulatedRun]) -> str:

@@ -92,8 +92,8 @@ def field_map(run: FieldRun, name: str = "field", ringed: Sequence[int] = ()) ->
     caption = (
         f"Where it happens. {len(world.sensor_x)} sensors; each patch of touching"
         f" {'cells' if world.ranges is None else 'circles (half the radio range)'} is one community"
-        f" ({largest or 'none'} sensors{f'; {alone} alone, as diamonds' if alone else ''}). Lines: the ways of the"
-        f" {in_words(len(world.low), 'subscriber')} in the first {in_time(shown_s)}, one of them in strong ink."
+        f" ({largest or 'none'} sensors{f'; {alone} alone, as diamonds' if alone else ''}). Lines: where the"
+        f" {in_words(len(world.low), 'subscriber')} went in the first {in_time(shown_s)}, one of them in strong ink."
         f" Seed {run.seed}."
     )
     return Picture(name, drawing.svg(caption), caption)
@@ -217,7 +217,7 @@ def loss_map(run: FieldRun, most: int, colour: str) -> Picture | None:
     at = np.bincount(world.event_sensor[lost.event], minlength=len(world.sensor_x))
     worst = int(at.argmax())
     svg = _amounts(run, at / max(most, 1), worst, (f"{at[worst]:,}", "lost"), colour, [f"{n} lost" for n in at])
-    worse = f"; no sensor's events fare worse than those of {world.sensor_names[worst]} ({at[worst]:,})"
+    worse = f"; {world.sensor_names[worst]} is worst off ({at[worst]:,})"
     caption = (
         f"{protocol_label(run.protocol)}: {len(lost.event):,} of {run.metrics.wanted_pairs:,} pairs lost"
         f"{worse if at[worst] else ''}."

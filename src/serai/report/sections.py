@@ -25,6 +25,10 @@ from serai.report.wording import in_words, scale_of, three_digits
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_COSTS_DRAWN: Final = 3
 _MOST_PRICES: Final = 2
+_FIELD: Final = (
+    "Sensors publish events, and some of them hear each other: they form communities. Subscribers walk by, and want the"
+    " events that match their subscriptions."
+)
 
 
 def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Section | None = None) -> list[Section]:
@@ -52,11 +56,14 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
         return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
+    if results.differences and len(results.numbers) == 1:
+        seeds += " Who is called best, or ahead, is so by a paired test under common seeds (5 %)."
     lead, runs = headline(results), [run for run, _ in _drawn(results)]
     where = tuple(picture for run in runs[:1] if (picture := where_of(run)))
     pictures = (*where, *_delivered_against(results), *_prices(results))
     losses = in_short(runs)
     said = (
+        *([_FIELD] if any(isinstance(run, FieldRun) for run in runs) else []),
         *([losses] if losses else []),
         opening(results),
         seeds,
@@ -111,7 +118,7 @@ def _about(runs: list[SimulatedRun], where: str) -> Iterator[str]:
     fields = [run for run in runs if isinstance(run, FieldRun)]
     if runs:
         alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run in fields}) < 2
-        own = "" if alike else " The protocols ran in set-ups of their own: their events are not the same."
+        own = "" if alike else " Each protocol ran in the set-up of its own paper, so that their events differ."
         at = f" All are of {where}, and so is what is said of losses." if where else ""
         yield f"The runs drawn are those of seed {runs[0].seed}, the nearest to the means.{at}{own}"
 

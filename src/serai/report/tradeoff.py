@@ -25,6 +25,7 @@ _IN_FULL: Final = {
     LIFETIME: "days until the first battery is empty",
 }
 """What an axis says where the name of the metric alone would leave a stranger guessing."""
+_EXTRAPOLATED: Final = " Extrapolated, where no battery was empty before the run was over."
 
 
 def trade_off(results: Results, metric: str, upwards: str = DELIVERY) -> Picture | None:
@@ -117,14 +118,15 @@ class _TradeOff:
         what = (
             "Means over all seeds. Filled: no other is as good in both and better in one."
             if self.swept
-            else "A dot for each seed, a cross for the mean with its 95 % interval."
+            else "A faint dot for each seed; the mean has bars, its 95 % intervals."
         )
         told = "; ".join(
             f"{self.results.name(case)} {three_digits(self.y.mean(case))} {self.y.scale.unit},"
             f" {three_digits(self.x.mean(case))} {self.x.scale.unit}"
             for case in self.cases[:_MOST_TOLD]
         )
-        caption = f"{first} against {self.x.scale.name}. {what}"
+        further = _EXTRAPOLATED if self.x.metric == LIFETIME else ""
+        caption = f"{first} against {self.x.scale.name}. {what}{further}"
         name = f"price-{self.x.metric.replace('_', '-')}"
         return Picture(name, self.drawing.svg(f"{caption} {told}"), caption)
 
@@ -136,10 +138,11 @@ class _TradeOff:
 
     def _axes(self) -> None:
         drawing, better = self.drawing, [self.results.definitions[side.metric].better for side in (self.y, self.x)]
-        arrow = {(1, 1): "↗", (1, -1): "↖", (-1, 1): "↘", (-1, -1): "↙"}.get((better[0] or 1, better[1] or -1), "")
+        up, right = better[0] or 1, better[1] or -1
+        towards = f"{'up' if up > 0 else 'down'} and {'right' if right > 0 else 'left'}"
         heading = self.y.scale.heading
         drawing.text(0, 12, f"{heading} of what subscribers want" if self.y.metric == DELIVERY else heading)
-        drawing.text(_WIDTH - _RIGHT, 12, f"better: {arrow}", text_anchor="end")
+        drawing.text(_WIDTH - _RIGHT, 12, f"better: {towards}", text_anchor="end")
         for value in ticks(self.up.low, self.up.high):
             y = self.up.at(value)
             drawing.line([(_LEFT, y), (_WIDTH - _RIGHT, y)], stroke=ink("line"), stroke_width=0.8)
