@@ -121,6 +121,21 @@ def test_sightings_in_a_row_are_one_contact(name: str, expected: list[tuple[str,
     assert [row[:2] for row in contacts_of(joined)] == [("1", "2"), ("2", "3")]
 
 
+@pytest.mark.parametrize("form", ["crawdad", "begin-duration", "sightings", "sightings-time-last"])
+def test_a_line_with_other_columns_than_all_others_is_named(form: str, tmp_path: Path) -> None:
+    """It is read, as further columns are nobody's concern, but it may be no line of this table at all."""
+    path = tmp_path / "trace"
+    columns = 4 if form in ("crawdad", "begin-duration") else 3
+    rows = ["1 2 3 4 5"[: 2 * columns - 1]] * 30
+    odd = "more or fewer columns than nearly all lines: read all the same, as far as is needed"
+    for more, named in (((), None), ((4,), (1, (5,))), ((4, 9, 20), None)):  # three of thirty are no oddity
+        told = [f"{row} 5 6 7 8 9" if number in more else row for number, row in enumerate(rows)]
+        path.write_text("\n".join(told) + "\n")
+        assert noticed(read_trace(path, form)).get(odd) == named
+    path.write_text("1 2 3 4\n1 2 3 4 5\n")
+    assert odd not in noticed(read_trace(path, form))
+
+
 def test_a_trace_in_milliseconds_of_some_nodes(tmp_path: Path) -> None:
     path = tmp_path / "contacts.txt"
     path.write_text("n1 n2 1500 4500\nn1 n9 2000 3000\nn2 n3 4000 4100\n")
