@@ -387,15 +387,6 @@ def test_nothing_is_said_to_a_pausing_subscriber_if_it_is_silent_then(protocol: 
     assert records.control_messages["hello"] == records.control_messages["path"] == 0
 
 
-@pytest.mark.parametrize(("protocol", "heard"), [("ced", True), ("cet", True), ("dg", False)])
-def test_whether_a_pausing_subscriber_is_heard_if_nothing_else_is_asked_for(protocol: str, heard: bool) -> None:
-    """As in the test above, in the papers' own scenarios: CED and CET go on, DG's sensors are silent."""
-    silent = serai.load_scenario(protocol).protocol.silent_while_pausing
-    world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(1, 0.5)])
-    records = product_records(world, build_scenario(world, 5, {"name": protocol, "silent_while_pausing": silent}), 0)
-    assert [row.event for row in records.receptions] == ([0] if heard else [])
-
-
 def test_a_loners_event_is_returned_to_two_sensors_under_cet() -> None:
     """Sensor 0 hands over in second 1, at distance 0. In second 10 the subscriber is beside sensor 2, which
     takes the event in, asks the head (sensor 1, 10 m away), and passes it on to be stored there.
