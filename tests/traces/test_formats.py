@@ -341,6 +341,16 @@ def test_a_row_that_is_not_utf_8(
     assert capfd.readouterr().err == ""  # pyarrow prints what goes wrong in a handler of rows
 
 
+def test_rows_that_a_missing_quotation_mark_takes_along_are_counted(tmp_path: Path) -> None:
+    path, rows = tmp_path / "table.csv", [b"2026-02-28 23:00:%02d,11,48,b" % second for second in range(1, 6)]
+    said = "a line inside quotation marks (is one missing?): part of the row in which the quotation begins"
+    for end in (b"", b"\n"):
+        path.write_bytes(HEAD + b"\n".join(rows) + end)
+        assert noticed(read_trace(path)) == {}
+        path.write_bytes(HEAD + b"\n".join([*rows[:2], b'2026-02-28 23:01:00,11,48,"b', *rows[2:]]) + end)
+        assert noticed(read_trace(path))[said] == (3, ())
+
+
 @pytest.mark.parametrize(
     ("form", "good", "absurd"),
     [
