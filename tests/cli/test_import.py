@@ -98,6 +98,48 @@ def test_milliseconds_are_asked_about_and_read(serai: Run) -> None:
     assert contacts.up_s.tolist() == [0.5, 1300000.0]
 
 
+def test_each_sign_of_another_unit_is_enough(serai: Run) -> None:
+    """Ten years and more, a year that is far off, whole thousands throughout; each alone, and just not."""
+    hour_ms = [1156000000500 + 12345 * step for step in range(12)]
+    fortnight_ms = [15 + 86_400_000 * step for step in range(14)]
+    thousands = [1000 * step for step in range(1, 11)]
+    asked = "say what they are: --time-unit ms, or us, or s if it is so"
+    for times, said in (
+        (hour_ms, asked), (fortnight_ms, asked), (thousands, asked), (thousands[:8], ""), ([*thousands, 10_500], ""),
+        ([time // 10 for time in fortnight_ms], ""), ([time // 1000 for time in hour_ms], ""),
+    ):  # fmt: skip
+        Path("t.txt").write_text("".join(f"a b{time} {time} {time + 1000}\n" for time in times))
+        for unit in ([], ["--time-unit", "ms"], ["--time-unit", "s", "--until", "1 h"]):
+            answer = serai("scenario", "import", "t.txt", "--format", "crawdad", "--out", "mine.toml", *unit)
+            refused = bool(said) and not unit
+            assert (answer.code, asked in answer.err) == ((2, True) if refused else (0, False)), (times, unit)
+            Path("mine.toml").unlink(missing_ok=True)
+    Path("t.txt").write_text("0 9 0 9 0 9\n" + "".join(f"{time} a 1 1\n" for time in thousands))
+    assert asked in serai("scenario", "import", "t.txt", "--out", "mine.toml", "--format", "one-movement").err
+
+
+def test_a_run_of_a_hundred_years_is_refused(serai: Run) -> None:
+    Path("t.txt").write_text("a b 0 1\na b 4294967296 4294967299\n")
+    answer = serai("scenario", "import", "t.txt", "--out", "mine.toml", "--time-unit", "s")
+    assert (answer.code, "136.1 years are too long for a run; use --until" in answer.err) == (2, True)
+    assert not Path("mine.toml").exists()
+    assert serai("scenario", "import", "t.txt", "--out", "mine.toml", "--time-unit", "s", "--until", "5 s").code == 0
+
+
+def test_offset_and_until_count_from_where_the_trace_begins(serai: Run) -> None:
+    """In seconds since 1970 from its first time, else from 0; what lasts just as long as was asked for stays."""
+    Path("t.txt").write_text("a b 1156000000 1156000100\na b 1156000200 1156000205\na c 1156000300 1156000304\n")
+    options = ["--offset", "150 s", "--until", "400 s", "--min-contact", "5 s"]
+    assert serai("scenario", "import", "t.txt", "--out", "mine.toml", *options).code == 0
+    scenario = load_scenario("mine.toml")
+    assert (scenario.contacts.begin_s, scenario.duration_s) == (1156000150.0, 154.0)  # type: ignore[attr-defined]
+    _, contacts, _ = find_contacts(scenario, 0)  # type: ignore[arg-type]
+    assert [column.tolist() for column in contacts] == [[0], [1], [50.0], [55.0]]
+    options = ["--until", "250 s", "--out", "other.toml"]
+    assert serai("scenario", "import", "t.txt", *options).code == 0
+    assert load_scenario("other.toml").duration_s == 250
+
+
 def test_a_part_of_a_trace(serai: Run) -> None:
     Path("t.txt").write_text("1 2 100 200\n1 2 230 300\n2 3 200 204\n1 9 150 300\n2 3 400 500\n")
     options = ["--nodes", "1-4", "--gap", "30 s", "--min-contact", "5 s", "--offset", "120 s", "--until", "0.1 h"]

@@ -1,7 +1,8 @@
-"""Two sentences of CET that are settings, worked out by hand; the rows of cells are those of test_properties."""
+"""Sentences of CED and CET that are settings, worked out by hand; the rows of cells are those of test_properties."""
 
 import pytest
 
+from serai.lab import load_scenario
 from tests.field.naive.parts import RETURN
 from tests.field.test_properties import ROW, row_of
 from tests.field.worlds import IMPLEMENTATIONS, Happening, build_scenario, build_world
@@ -30,3 +31,13 @@ def test_an_event_goes_back_to_where_it_comes_from_only_if_allowed(run, allowed:
     records = run(world, build_scenario(world, 5, {"name": "cet", "return_to_origin": allowed}), 0)
     returned = [(row.time_s, row.receiver) for row in records.transfers if row.kind == RETURN]
     assert returned == ([(1, 1)] if allowed else [])
+
+
+@pytest.mark.parametrize("run", IMPLEMENTATIONS.values(), ids=IMPLEMENTATIONS.keys())
+@pytest.mark.parametrize(("protocol", "heard"), [("ced", True), ("cet", True), ("dg", False)])
+def test_whether_a_pausing_subscriber_is_heard_if_nothing_else_is_asked_for(run, protocol: str, heard: bool) -> None:
+    """One who stands beside the second of two sensors, in the papers' own scenarios: to DG's sensors it is silent."""
+    silent = load_scenario(protocol).protocol.silent_while_pausing
+    world = build_world(row_of(3), 5, ROW[:2], [[(0.0, *ROW[2])]], [Happening(1, 0.5)])
+    records = run(world, build_scenario(world, 5, {"name": protocol, "silent_while_pausing": silent}), 0)
+    assert [row.event for row in records.receptions] == ([0] if heard else [])

@@ -25,6 +25,8 @@ def test_nobody_spends_more_than_its_battery_holds_and_the_dead_do_nothing(case:
         if records.died[sensor] >= 0:
             after = [row for row in records.transfers if row.time_s > records.died[sensor]]
             assert not [row for row in after if sensor in (row.sender, row.receiver)]
+            left = [drop for drop in records.drops if drop.node == sensor and drop.time_s > records.died[sensor]]
+            assert not left  # nothing lies there that could expire, nothing is born for which there is no room
     assert all(drop.time_s <= records.died[drop.node] for drop in records.drops if drop.reason == DEAD)
 
 
@@ -144,6 +146,18 @@ def test_communities_that_part_and_form_anew_take_no_more_room(protocol: str) ->
         field = PROTOCOLS[protocol].simulate(world, limits, scenario.protocol)
     assert field.tally[0].naps > 20
     assert field.tally[0].communities == 2
+
+
+@pytest.mark.parametrize("protocol", ["dg", "ced", "cet"])
+def test_what_the_dead_held_is_lost_at_once_and_what_happens_there_is_not_born(protocol: str) -> None:
+    """Three events of 12.75 uJ, and a battery for two: all three copies are lost; what is born later would expire."""
+    born = [*[Happening(0, 1.0)] * 3, Happening(0, 2.5)]
+    world = build_world(row_of(2), 12, ROW[:1], [[(0.0, *ROW[1])]], born)
+    world = world._replace(battery_j=np.array([25.5e-6]))
+    scenario = build_scenario(world, 12, {"name": protocol}, events={"lifetime": "5 s"})
+    records = product_records(world, scenario, 0)
+    assert (records.died, records.sent) == ([1], [2])
+    assert sorted(records.drops) == [Drop(1, event, 0, DEAD) for event in (0, 1, 2)]
 
 
 def test_a_sensor_that_can_pay_exactly_dies_with_that_second() -> None:

@@ -119,6 +119,34 @@ def test_readme_table_has_the_verdicts() -> None:
     assert checked == 12
 
 
+def test_readme_and_the_page_on_protocols_say_what_the_page_of_record_says() -> None:
+    """Its numbers, rounded; its verdicts are those of its numbers; what the text calls missed is what is missed."""
+    of_record = (ROOT / "docs" / "field" / "papers.md").read_text()
+    readme = [line.strip("| ") for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
+    (head,) = [number for number, line in enumerate(readme) if "lifetime d" in line]
+    ours = {row.split("|")[0].strip(): readme[head + 3 + 2 * nth].split("|")[-4:]
+            for nth, row in enumerate(readme[head + 2 : head + 8 : 2])}  # fmt: skip
+    missed = set()
+    for row in PUBLISHED:
+        place = list(_COLUMN.values()).index(row.metric)
+        name = ("delivered", "copies", "delay", "lifetime")[place]
+        (line,) = re.findall(rf"^\| {row.protocol.upper()} {name}.*$", of_record, flags=re.M)
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        mean, half_width = map(float, cells[2].split(" ± "))
+        verdict = standing_of(row.value, mean, half_width)
+        assert cells[6] == verdict
+        missed |= {f"{row.protocol.upper()}'s {name}"} if verdict == MISSED else set()
+        for number, told in zip(
+            (mean, half_width), re.findall(r"[\d.]+", ours[row.protocol.upper()][place])[:2], strict=True
+        ):
+            assert f"{number:.{len(told.partition('.')[2])}f}" == told, line
+    _, _, text = (ROOT / "docs" / "field" / "protocols.md").read_text().partition("What is missed")
+    named = re.findall(r"^\* \*\*(.*?)\*\*", text.partition("## ")[0], flags=re.M)
+    assert {
+        f"{who} {what}" for words in named for *many, what in [words.split()] for who in many if who != "and"
+    } == missed
+
+
 def test_readme_demo_has_the_verdicts() -> None:
     """The block that shows what the demo prints, numbers and marks."""
     text = (ROOT / "README.md").read_text()

@@ -21,7 +21,7 @@ from serai.report.gather import headlines_of
 from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
 from serai.report.section import Section
-from serai.report.sections import sections
+from serai.report.sections import _main_table, sections
 from serai.report.tables import to_csv, to_latex, to_markdown
 from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
 
@@ -149,7 +149,8 @@ def test_best_is_bold_and_who_is_not_worse_is_said():
         "DG": [False, False, False, False],
     }
     remarks = {row[0].text: [cell.remark for cell in row[1:]] for row in main.rows}
-    assert remarks["DG"] == ["", "", "", "≈"]  # the paired test finds no difference in lifetime
+    assert remarks["DG"] == [""] * 4  # it delivers half as much: how long its battery lasts is not compared
+    assert remarks["CET"] == [""] * 4  # its lifetime differs from CED's
     assert remarks["CED"] == ["≈", "", "", ""]  # no paired test: 85.0 ± 1.8 and 88.0 ± 1.8 overlap
     assert any("paired test" in remark for remark in main.remarks)
     assert "Copies are not counted alike in all protocols: to compare them use transmissions per event." in main.remarks
@@ -201,6 +202,29 @@ def test_nobody_is_praised_for_a_battery_that_delivers_little():
     said = replace(found, estimates=dict(found.estimates) | lasting)
     assert headline(said).endswith("CET's first battery is empty after 2.5 days; with CED that takes 3.4.")
     assert "100" not in opening(said)
+
+
+def test_the_table_calls_nobody_the_best_whom_the_answer_does_not() -> None:
+    """DG lives longest and is quickest, with half of the deliveries; without deliveries nobody is the best."""
+    found = with_errors(1e-4)
+    told = {(case, metric): Estimate(mean, mean / 1e4, 20) for case in found.cases if case.protocol == "dg"
+            for metric, mean in (("lifetime_days", 100.0), ("mean_delay_s", 1.0))}  # fmt: skip
+    estimates = dict(found.estimates) | told
+
+    def bold(estimates: dict[tuple[Case, str], Estimate]) -> dict[str, list[bool]]:
+        table = _main_table(replace(found, estimates=estimates)).tables[0]
+        assert any("nine tenths" in remark for remark in table.remarks) == any(
+            cell.strong for row in table.rows for cell in row
+        )
+        return {row[0].text: [cell.strong for cell in row[1:]] for row in table.rows}
+
+    assert bold(estimates) == {
+        "CED": [False, False, False, True],
+        "CET": [True, True, False, False],
+        "DG": [False] * 4,
+    }
+    unknown = {key: one for key, one in estimates.items() if key[1] != "delivery_ratio"}
+    assert not any(any(row) for row in bold(unknown).values())
 
 
 def test_the_answer_to_a_sweep_names_the_best_and_the_worst_point():

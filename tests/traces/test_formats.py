@@ -121,6 +121,21 @@ def test_sightings_in_a_row_are_one_contact(name: str, expected: list[tuple[str,
     assert [row[:2] for row in contacts_of(joined)] == [("1", "2"), ("2", "3")]
 
 
+@pytest.mark.parametrize("form", ["crawdad", "begin-duration", "sightings", "sightings-time-last"])
+def test_a_line_with_other_columns_than_all_others_is_named(form: str, tmp_path: Path) -> None:
+    """It is read, as further columns are nobody's concern, but it may be no line of this table at all."""
+    path = tmp_path / "trace"
+    columns = 4 if form in ("crawdad", "begin-duration") else 3
+    rows = ["1 2 3 4 5"[: 2 * columns - 1]] * 30
+    odd = "more or fewer columns than nearly all lines: read all the same, as far as is needed"
+    for more, named in (((), None), ((4,), (1, (5,))), ((4, 9, 20), None)):  # three of thirty are no oddity
+        told = [f"{row} 5 6 7 8 9" if number in more else row for number, row in enumerate(rows)]
+        path.write_text("\n".join(told) + "\n")
+        assert noticed(read_trace(path, form)).get(odd) == named
+    path.write_text("1 2 3 4\n1 2 3 4 5\n")
+    assert odd not in noticed(read_trace(path, form))
+
+
 def test_a_trace_in_milliseconds_of_some_nodes(tmp_path: Path) -> None:
     path = tmp_path / "contacts.txt"
     path.write_text("n1 n2 1500 4500\nn1 n9 2000 3000\nn2 n3 4000 4100\n")
@@ -324,6 +339,16 @@ def test_a_row_that_is_not_utf_8(
     expected = {"not UTF-8: a question mark for each such letter", decided} - {""}
     assert noticed(trace) == dict.fromkeys(expected, (1, (3,)))
     assert capfd.readouterr().err == ""  # pyarrow prints what goes wrong in a handler of rows
+
+
+def test_rows_that_a_missing_quotation_mark_takes_along_are_counted(tmp_path: Path) -> None:
+    path, rows = tmp_path / "table.csv", [b"2026-02-28 23:00:%02d,11,48,b" % second for second in range(1, 6)]
+    said = "a line inside quotation marks (is one missing?): part of the row in which the quotation begins"
+    for end in (b"", b"\n"):
+        path.write_bytes(HEAD + b"\n".join(rows) + end)
+        assert noticed(read_trace(path)) == {}
+        path.write_bytes(HEAD + b"\n".join([*rows[:2], b'2026-02-28 23:01:00,11,48,"b', *rows[2:]]) + end)
+        assert noticed(read_trace(path))[said] == (3, ())
 
 
 @pytest.mark.parametrize(

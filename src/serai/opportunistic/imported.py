@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from serai.core.errors import BadInput, did_you_mean
 from serai.core.jit import announced_compilation
 from serai.core.units import LENGTH, TIME, format_quantity, parse_quantity
@@ -28,6 +30,7 @@ _YEAR_S = 365.25 * 86_400
 _LONGEST_S = 10 * _YEAR_S  # in seconds that nobody has vouched for
 _LATEST_S = 1e11
 _LONGEST_RUN_S = 2e9
+_ENOUGH_TIMES = 10  # different ones, to see that all are whole thousands
 _ROUND_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)
 
 
@@ -148,16 +151,29 @@ def _adjustments(options: ImportOptions) -> Adjustments:
 
 
 def _refuse_times(file: Path, trace: ContactTrace | TrackTrace, options: ImportOptions) -> None:
-    """Ask for the unit of time if seconds make no sense: nobody records for ten years, or in the year 5000."""
+    """Ask for the unit of time if seconds make no sense: nobody records for ten years, or in the year 5000.
+
+    Nor is there a clock that only knows each thousandth second.
+    """
     dated = trace.format in ("gpx", "movebank")
     if dated and options.time_unit is not None:
         raise BadInput(f"--time-unit: {trace.format} has dates, and needs none")
-    span_s = trace.end_s - trace.begin_s
-    if options.time_unit is None and not dated and (span_s > _LONGEST_S or abs(trace.begin_s) > _LATEST_S):
+    if dated or options.time_unit is not None:
+        return
+    span_s, asked = trace.end_s - trace.begin_s, "say what they are: --time-unit ms, or us, or s if it is so"
+    if span_s > _LONGEST_S or abs(trace.begin_s) > _LATEST_S:
         raise BadInput(
             f"{file}: its times, from {trace.begin_s:.0f} to {trace.end_s:.0f}, would be {span_s / _YEAR_S:,.1f} years"
-            " if they were seconds; say what they are: --time-unit ms, or us, or s if it is so"
+            f" if they were seconds; {asked}"
         )
+    if _in_thousands(trace):
+        raise BadInput(f"{file}: its times are whole thousands, as if they were milliseconds; {asked}")
+
+
+def _in_thousands(trace: ContactTrace | TrackTrace) -> bool:
+    """Whether there are times enough to tell, and all of them are whole thousands."""
+    times = np.concatenate(trace.contacts[2:]) if isinstance(trace, ContactTrace) else trace.tracks.time_s
+    return not np.any(times % 1000) and np.unique(times).size >= _ENOUGH_TIMES
 
 
 def _run_s(file: Path, trace: ContactTrace | TrackTrace, options: ImportOptions) -> tuple[float, float]:

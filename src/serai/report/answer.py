@@ -55,7 +55,7 @@ def headline(results: Results) -> str:
     else:
         first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
     ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
-    return f"{first}{ahead}.{_life(results, _fair(results, order))}"
+    return f"{first}{ahead}.{_life(results, comparable(results, order))}"
 
 
 def _by_point(results: Results) -> str:
@@ -98,7 +98,7 @@ def _settings_of(results: Results, points: list[int]) -> str:
     return first.short(list(common)) if common and alike == sorted(points) else ""
 
 
-def _fair(results: Results, order: list[Case]) -> list[Case]:
+def comparable(results: Results, order: list[Case]) -> list[Case]:
     """Those that deliver almost as much as the first: what else they do is compared with it."""
     least = ALMOST * results.estimate(order[0], DELIVERY).mean
     return [case for case in order if results.estimate(case, DELIVERY).mean >= least]
@@ -140,7 +140,7 @@ def _life(results: Results, fair: list[Case]) -> str:
 
 def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: bool) -> str:
     """Who is best in other metrics, of those that deliver almost as much as the first."""
-    fair = _fair(results, order)
+    fair = comparable(results, order)
     known = [metric for metric in metrics if ranked(results, metric, fair)]
     if len(order) < 2 or not known:
         return ""

@@ -11,7 +11,7 @@ from serai.core.statistics import Estimate
 from serai.field.log import FieldRun
 from serai.kinds import PROTOCOLS, protocol_label
 from serai.log.run import SimulatedRun
-from serai.report.answer import DELIVERY, differ, fair_metric, headline, opening, ranked
+from serai.report.answer import DELIVERY, comparable, differ, fair_metric, headline, opening, ranked
 from serai.report.fates import in_short
 from serai.report.figures import Picture, Series, colour_of, curves, levels, mark_of, stacked, steps
 from serai.report.heat import heat_maps
@@ -178,13 +178,19 @@ def _not_alike(results: Results, metrics: tuple[str, ...]) -> Iterator[str]:
 
 def _explained(cells: list[Cell]) -> tuple[str, ...]:
     """What the marks in these cells mean."""
-    best = ["Bold: the best of its point."] if any(cell.strong for cell in cells) else []
+    least = "; in anything but what is delivered, of those that deliver at least nine tenths of the most there"
+    best = [f"Bold: the best of its point{least}."] if any(cell.strong for cell in cells) else []
     alike = ["≈: no difference from the best by a paired test under common seeds (5 %)."]
     return tuple(best + (alike if any(cell.remark for cell in cells) else []))
 
 
 def _standing(results: Results, case: Case, metric: str) -> tuple[bool, str]:
-    order = ranked(results, metric, results.at(case.point))
+    """Whether a case is the best of its point in a metric, and a mark if it is not certainly worse than that one."""
+    cases = results.at(case.point)
+    if metric != DELIVERY:
+        delivered = ranked(results, DELIVERY, cases)
+        cases = comparable(results, delivered) if delivered else []
+    order = ranked(results, metric, cases)
     if len(order) < 2 or case not in order or fair_metric(results, metric) != metric:
         return False, ""
     if case == order[0]:

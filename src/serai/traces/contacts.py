@@ -14,7 +14,7 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.traces.names import natural_order
 from serai.traces.warnings import ParseWarning, ParseWarnings
-from serai.traces.words import Flags, Places, Words, chunks, lines_of
+from serai.traces.words import OTHER_COLUMNS, Flags, Places, Words, chunks, lines_of, unlike_most
 from serai.world.contacts import Contacts, in_order, merged, pair_of
 from serai.world.grid import Floats, Numbers
 from serai.world.orders import order_of
@@ -182,6 +182,7 @@ def _rows_in(words: Words, book: dict[str, int], fourth: str, warnings: ParseWar
             BACKWARD: line[reads][backward],
         }
     )
+    warnings.decided(OTHER_COLUMNS, line[reads & unlike_most(words, words.counts >= 4)])
     return Contacts(np.minimum(a, b), np.maximum(a, b), up_s, down_s).at(~itself & ~backward)
 
 

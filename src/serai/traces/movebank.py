@@ -17,6 +17,7 @@ from serai.traces.words import CHUNK_BYTES, Flags, Places, whole_lines
 
 _NEEDED = ("timestamp", "location-long", "location-lat")
 _WHO = ("individual-local-identifier", "tag-local-identifier", "individual-id", "tag-id")
+_IN_QUOTES = "a line inside quotation marks (is one missing?)"
 _HIDING = {  # columns in which the owners mark rows that are not to be used, and how
     "visible": "false",
     "import-marked-outlier": "true",
@@ -69,6 +70,7 @@ def _rows(path: Path, warnings: ParseWarnings) -> tuple[Any, Places, int]:
     warnings.decided("not UTF-8: a question mark for each such letter", file.mended)
     warnings.left_out({"not as many values as the header has columns": odd})
     lines = 1 + table.num_rows + len(skipped)
+    warnings.counted(f"{_IN_QUOTES}: part of the row in which the quotation begins", max(file.lines - lines, 0))
     has_row = np.ones(lines + 1, bool)
     has_row[[0, 1, *skipped]] = False
     return table, np.flatnonzero(has_row), lines
@@ -102,7 +104,7 @@ class _InUtf8(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         self.mended: list[int] = []  # lines
         self._chunks = whole_lines(path, CHUNK_BYTES)
-        self._lines = 0
+        self.lines = 0  # so far
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -119,7 +121,7 @@ class _InUtf8(io.RawIOBase):
         return count
 
     def _in_utf8(self, chunk: bytes) -> bytes:
-        before, self._lines = self._lines, self._lines + chunk.count(b"\n")
+        before, self.lines = self.lines, self.lines + chunk.count(b"\n") + bool(chunk and not chunk.endswith(b"\n"))
         try:
             if not chunk.isascii():
                 chunk.decode()

@@ -10,7 +10,7 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.traces.contacts import ContactTrace, contact_trace, smallest_step
 from serai.traces.warnings import ParseWarnings
-from serai.traces.words import Words, chunks, lines_of
+from serai.traces.words import OTHER_COLUMNS, Words, chunks, lines_of, unlike_most
 from serai.world.contacts import Contacts, pair_of
 
 _ROUNDING = 1e-3  # of a step: sightings in a row are no further apart than a step and this
@@ -70,4 +70,5 @@ def _sightings_in(words: Words, book: dict[str, int], columns: str, warnings: Pa
             "a node meets itself": line[reads][a == b],
         }
     )
+    warnings.decided(OTHER_COLUMNS, line[reads & unlike_most(words, words.counts >= 3)])
     return Contacts(np.minimum(a, b), np.maximum(a, b), time_s[reads], time_s[reads]).at(a != b)

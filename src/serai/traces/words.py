@@ -27,6 +27,8 @@ CHUNK_BYTES = 1 << 23
 _LONGEST_LINE = 1 << 28  # bytes
 _GZIP = b"\x1f\x8b"
 _ORDINARY, _SEPARATOR, _NEWLINE, _COMMENT = range(4)
+_RARE = 0.05  # of the lines at most: else their number of columns is nothing odd
+OTHER_COLUMNS = "more or fewer columns than nearly all lines: read all the same, as far as is needed"
 _NO_NUMBER, _NUMBER, _LONG_NUMBER = range(3)  # the last: only Python reads it right
 _POWERS = np.array([10.0**exponent for exponent in range(23)])  # those that a float holds exactly
 
@@ -76,6 +78,15 @@ def lines_of(words: Words, fitting: Flags) -> tuple[Places, Places, Places]:
     """First word and number of each line that fits, and the numbers of the others that are not empty."""
     number = words.first_line + np.arange(fitting.size)
     return words.first[:-1][fitting].astype(np.int64), number[fitting], number[~fitting & (words.counts > 0)]
+
+
+def unlike_most(words: Words, fitting: Flags) -> Flags:
+    """Which of the lines that fit have more or fewer words than nearly all of them."""
+    counts = words.counts[fitting]
+    if counts.size <= 2:
+        return np.zeros(counts.size, bool)
+    odd: Flags = counts != np.bincount(counts).argmax()
+    return odd if odd.sum() <= max(1, _RARE * counts.size) else np.zeros(counts.size, bool)
 
 
 def chunks(path: Path, separators: bytes = b" \t\r", size: int = CHUNK_BYTES) -> Iterator[Words]:

@@ -23,7 +23,7 @@ from serai.world.tables import with_room
 _MOST_CELLS = 64  # a box over more cells than this is compared with everybody's instead
 _REACHES_PER_WINDOW = 1.0  # how far the mean node moves in a window, in radio ranges
 _FASTEST = 100.0  # times the usual speed: whoever seems faster does not make windows any shorter
-_MOST_WORK = 100_000_000  # windows x nodes: some seconds
+_MOST_WORK = 10_000_000  # windows x nodes: some seconds
 
 
 class Contacts(NamedTuple):
