@@ -38,6 +38,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/field.py
+	$(BIN)/python benchmarks/traces.py
 	$(BIN)/python benchmarks/overlay.py
 	$(BIN)/python benchmarks/opportunistic.py
 	$(BIN)/python benchmarks/replay.py

@@ -19,6 +19,7 @@ from serai.core.jit import kernel, rule
 from serai.traces.tags import (
     MOST_ATTRIBUTES,
     OPEN_COMMENT,
+    PROLOG,
     attributes_are_fine,
     end_of_comment,
     end_of_name,
@@ -34,11 +35,8 @@ _BEFORE, _IN_ROOT, _IN_STEP, _AFTER, _NOWHERE = range(5)  # where in the file
 _WHOLE, _CUT, _ODD = range(3)  # how the scan of a chunk ended: _CUT within something that the next one goes on with
 _PLACE, _STATE, _LINE, _ROWS, _STEPS, _COMMENTS = range(6)  # of a scan's counters
 _MOST_COMMENTS = 64
-_LONGEST_PROLOG = 100  # bytes
+_LONGESTPROLOG = 100  # bytes
 _DEGREES = re.compile(rb'fcd-output\.geo\s+value="(true|1|yes|on|x)"')
-_PROLOG = re.compile(
-    rb'<\?xml version="1\.0"(?: encoding="(?:UTF-8|utf-8|US-ASCII)")?(?: standalone="(?:yes|no)")? *\?>'
-)
 _ID, _X, _Y, _TIME = range(4)
 _WORDS = np.frombuffer(b"id\0\0\0\0\0\0x\0\0\0\0\0\0\0y\0\0\0\0\0\0\0time\0\0\0\0", np.uint64)
 _EXPORT, _TIMESTEP, _VEHICLE, _PERSON, _OTHER = range(5)
@@ -102,9 +100,9 @@ class _Scan:
         head = b""
         for block in more:
             head += block
-            if len(head) >= _LONGEST_PROLOG:
+            if len(head) >= _LONGESTPROLOG:
                 break
-        prolog = _PROLOG.match(head)
+        prolog = PROLOG.match(head)
         if prolog:
             self.counters[_LINE] += prolog[0].count(b"\n")
             head = head[prolog.end() :]

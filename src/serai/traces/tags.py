@@ -4,6 +4,8 @@ What they know is a part of XML: attributes in double quotes, names and attribut
 checked; whatever is not so is left to a parser.
 """
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,20 @@ from serai.traces.words import Bytes
 
 MOST_ATTRIBUTES = 64
 OPEN_COMMENT = np.frombuffer(b"<!--", np.uint8)
+PROLOG = re.compile(
+    rb'<\?xml version="1\.0"(?: encoding="(?:UTF-8|utf-8|US-ASCII)")?(?: standalone="(?:yes|no)")? *\?>'
+)
+
+# what a letter is in a tag: one look at a table is quicker than to ask after each
+_PLAIN, _QUOTE, _END, _END_OF_LINE, _NOT_PLAIN = range(5)
+_IN_TAGS = np.full(256, _NOT_PLAIN, np.uint8)
+_IN_TAGS[32:128] = _PLAIN
+_IN_TAGS[list(b"\t\r\n")] = _END_OF_LINE
+_IN_TAGS[list(b"<&'")] = _NOT_PLAIN
+_IN_TAGS[ord('"')], _IN_TAGS[ord(">")] = _QUOTE, _END
+_IN_NAMES = np.zeros(256, np.uint8)  # 1: not as the first letter
+_IN_NAMES[list(b"0123456789-.")] = 1
+_IN_NAMES[list(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:")] = 2
 
 
 @rule
@@ -64,15 +80,14 @@ def end_of_tag(text: Bytes, place: int) -> int:
         return -2
     at = place + 1
     while at < text.size:
-        letter = text[at]
-        if letter == ord('"'):
-            quoted = not quoted
-        elif letter == ord(">") and not quoted:
-            return at + 1
-        elif letter >= 128 or letter in (ord("<"), ord("&"), ord("'")):
-            return -2
-        if letter < 32 and (quoted or letter not in (9, 10, 13)):
-            return -2
+        kind = _IN_TAGS[text[at]]
+        if kind != _PLAIN:
+            if kind == _QUOTE:
+                quoted = not quoted
+            elif kind == _END and not quoted:
+                return at + 1
+            elif kind == _NOT_PLAIN or (kind == _END_OF_LINE and quoted):
+                return -2
         at += 1
     return -1
 
@@ -89,9 +104,7 @@ def end_of_name(text: Bytes, place: int, end: int) -> int:
 @rule
 def is_in_name(letter: int, first: bool) -> bool:
     """Whether a letter may stand in a name, or begin it."""
-    if ord("a") <= letter <= ord("z") or ord("A") <= letter <= ord("Z") or letter == ord("_") or letter == ord(":"):
-        return True
-    return not first and (ord("0") <= letter <= ord("9") or letter == ord("-") or letter == ord("."))
+    return bool(_IN_NAMES[letter] > first)
 
 
 @rule
