@@ -138,3 +138,16 @@ def test_a_point_that_stands_in_no_track_is_left_out(tmp_path: Path, scanned: bo
     (tmp_path / "a.gpx").write_text(f"{odd}<gpx>{points[0]}</gpx>")
     with pytest.raises(BadInput, match=r"can be used; 1 x a <trkpt> that stands in no <trk>: left out \(line 1\)"):
         read_trace(tmp_path / "a.gpx")
+
+
+@pytest.mark.parametrize("tag", ["trk", "trkpt"])
+def test_there_is_room_for_what_stands_in_each_other(tmp_path: Path, tag: str) -> None:
+    """As many as the text can hold: none is closed before all are open."""
+    most = 61
+    text = f"<gpx><trk>{f'<{tag}>' * most}<name>a</name><time>1</time>{f'</{tag}>' * most}</trk></gpx>"
+    (tmp_path / "a.gpx").write_text(text)
+    scanned = scan_gpx(tmp_path / "a.gpx")
+    assert scanned is not None
+    assert_same(scanned, parse_gpx(tmp_path / "a.gpx"))
+    (tmp_path / "a.gpx").write_text(text.replace(f"</{tag}>", ""))
+    assert scan_gpx(tmp_path / "a.gpx") is None

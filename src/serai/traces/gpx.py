@@ -61,9 +61,9 @@ def scan_gpx(path: Path) -> Gpx | None:
     prolog = PROLOG.match(data)
     begin = prolog.end() if prolog else 0
     text = np.frombuffer(data, np.uint8)
-    most = len(data) // len("<trkpt/>") + 1  # memory that is not written to is not taken
+    most = len(data) // len("<trkpt>") + 1  # memory that is not written to is not taken
     spans, track, place = np.zeros((3, 2, most), np.int32), np.empty(most, np.int32), np.empty(most, np.int64)
-    names = np.zeros((len(data) // len("<trk/>") + 1, 2), np.int32)
+    names = np.zeros((len(data) // len("<trk>") + 1, 2), np.int32)
     rows, tracks = _scan(text, begin, spans, track, place, names)
     if rows == _ODD:
         return None
