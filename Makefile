@@ -8,7 +8,7 @@ WORKERS ?= 2
 DOCS_READY := .venv/.ready-docs
 
 # Kernel tests that also run uncompiled, and compiled with bounds checks.
-KERNEL_TESTS := $(wildcard tests/*/test_rules.py tests/*/test_twins.py) tests/field/test_pools_and_words.py tests/core/test_shared.py tests/core/test_linking.py
+KERNEL_TESTS := $(wildcard tests/*/test_rules.py tests/*/test_twins.py) tests/field/test_pools_and_words.py tests/core/test_shared.py tests/core/test_linking.py tests/traces/test_gpx.py
 
 .PHONY: setup demo demo-node test test-all lint bench docs clean
 
@@ -38,6 +38,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/field.py
+	$(BIN)/python benchmarks/traces.py
 	$(BIN)/python benchmarks/overlay.py
 	$(BIN)/python benchmarks/opportunistic.py
 	$(BIN)/python benchmarks/replay.py

@@ -21,6 +21,7 @@ from serai.world.grid import Floats
 from tests.conftest import UNCOMPILED
 from tests.opportunistic.naive import Result, run_slowly
 from tests.opportunistic.routers import run_routers
+from tests.test_project import modules_after
 
 NODES, CHANNELS, END_S = 5, 3, 40.0
 
@@ -166,6 +167,10 @@ def test_the_obvious_version_shares_no_code() -> None:
     for file in (Path(__file__).parent / "naive").glob("*.py"):
         imports = [line for line in file.read_text().splitlines() if line.lstrip().startswith(("import", "from"))]
         assert not [line for line in imports if "serai" in line], file
+    root = str(Path(__file__).parents[2])
+    loaded = modules_after(f"sys.path.insert(0, {root!r})\nimport tests.opportunistic.naive")
+    assert "tests" in loaded
+    assert "serai" not in loaded  # nor by way of another test
 
 
 def test_a_bundle_of_32_bits_has_a_bit_of_62() -> None:

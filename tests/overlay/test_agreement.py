@@ -126,6 +126,15 @@ def test_a_child_that_has_joined_elsewhere_is_let_go() -> None:
     assert root.membership.children == [{}]
 
 
+def test_a_request_that_comes_after_a_newer_word_is_not_granted() -> None:
+    """By then it has another parent."""
+    root = root_of()
+    root.found(1)
+    root.receive(1, info(5, Key(0b110, 2, 2), 1, 5, hears=0), 0.0)
+    assert root.receive(1, Join(0, info(3, parent=0, hears=0)), 0.0) == []
+    assert root.membership.children == [{}]
+
+
 def test_who_asked_a_neighbour_that_lost_its_key_asks_another() -> None:
     broker = Broker(7, configuration())
     broker.found(3)
@@ -178,6 +187,14 @@ def test_a_child_that_its_parent_has_not_is_told_and_looks_for_another() -> None
     broker.receive(3, Assign(0, 1, Key(4, 1, 1), number), 0.0)
     assert broker.receive(3, Disown(0, number), 0.0) == []  # what it said before it had the key
     assert said(broker.receive(3, Disown(0, number + 1), 0.0)) == [(None, (None, 2))]
+
+
+def test_a_child_with_another_key_than_its_parent_has_for_it_is_told() -> None:
+    """Else the parent would send it what belongs to a first child, and give another the key that it has."""
+    root = root_of(1)
+    second = info(2, Key(0b010, 2, 1), 1, 0, hears=0)
+    assert said(root.receive(1, second, 0.0)) == [(1, Disown(0, 2))]
+    assert root.membership.children == [{}]
 
 
 def test_nothing_hangs_on_who_has_started_again() -> None:

@@ -14,6 +14,7 @@ from serai.overlay.broker import Broker, NetworkConfiguration
 from serai.overlay.broker.messages import (
     EVERYTHING,
     FAR,
+    Accept,
     Broken,
     Deliver,
     Drop,
@@ -181,6 +182,34 @@ def test_a_query_message_that_is_not_answered_is_sent_again() -> None:
     bus.sent.clear()
     bus.tick()
     assert not any(isinstance(message, Subscribe) for _, _, message in bus.sent)
+
+
+def test_a_query_message_that_comes_twice_is_taken_once() -> None:
+    """It is answered again; and when it is withdrawn nothing of it is left further on."""
+    bus = line(3)
+    ask(bus, 0, "query", 7, 7.5)
+    (message,) = [message for _, to, message in bus.sent if to == 1 and isinstance(message, Subscribe)]
+    assert bus.brokers[1].receive(0, message, 0.0) == [Send(0, Accept(message.label))]
+    bus.unsubscribe(0, "query")
+    assert bus.brokers[2].queries.subqueries == {}
+
+
+def test_nothing_is_said_again_to_who_is_gone() -> None:
+    bus = line(2)
+    bus.brokers[1].subscribe(bus.configuration.query("query", [0], [1]), 0.0)  # and nobody hears of it
+    bus.brokers[1].lost(0)
+    said = [effect.message for effect in bus.brokers[1].tick(0.0) if isinstance(effect, Send)]
+    assert not any(isinstance(message, Subscribe) for message in said)
+
+
+@pytest.mark.parametrize(("path", "to", "lost"), [((2, 0), [2], []), ((2, 0, 2, 0), [], ["no-route"])])
+def test_a_query_comes_to_a_node_twice_at_most(path: tuple[int, ...], to: list[int], lost: list[str]) -> None:
+    """While trees change it might go round in circles; node 1 keeps what belongs to node 2 until something changes."""
+    broker = line(3).brokers[1]
+    query = broker.configuration.query("query", [7], [7.5])
+    effects = broker.receive(0, Subscribe(query, 1, 0, EVERYTHING, 1, 99.0, path), 0.0)
+    assert [e.to for e in effects if isinstance(e, Send) and isinstance(e.message, Subscribe)] == to
+    assert reasons(effects) == lost
 
 
 def test_a_node_that_has_started_again_takes_nothing_that_was_sent_to_its_last_life() -> None:

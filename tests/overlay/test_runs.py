@@ -12,10 +12,12 @@ from serai.core.errors import BadInput
 from serai.log.metrics import arrow_schema
 from serai.overlay import pub2sub, tinymq
 from serai.overlay.engine import run as overlay
-from serai.overlay.engine.graph import graph_of_links, is_connected
+from serai.overlay.engine.graph import graph_of_links, hops_from, is_connected
 from serai.overlay.engine.network import Network
+from serai.overlay.engine.run import COMPARED
+from serai.overlay.engine.state import NONE
 from serai.overlay.log import OverlayRun
-from serai.overlay.metrics import OverlayMetrics, gini
+from serai.overlay.metrics import OverlayMetrics, gini, margin_of_sample
 from serai.overlay.simulation import build_network, draw_boxes
 
 SMALL = [
@@ -70,6 +72,27 @@ def test_known_answers_on_a_line() -> None:
     assert metrics.info_messages == 5  # one root: every node has news once
     assert metrics.failed_nodes == 0
     assert np.isnan(metrics.rekeyed_nodes)
+
+
+@pytest.mark.parametrize("protocol", ["tinymq", "pub2sub"])
+def test_the_delay_ratio_is_that_of_the_first_queries_and_says_how_sure_it_is(protocol: str) -> None:
+    """Of 500 queries 400 are compared with shortest paths: those that a run of all 500 would have had, and no other."""
+    run = simulate(load_scenario("tinymq", [*SMALL, "subscriptions.count=500", "events.count=50"], protocol), seed=3)
+    told, network = run.outcome.notifications, run.network
+    compared = told.query < COMPARED
+    assert compared.any()
+    assert (told.shortest[~compared] == NONE).all()
+    assert not compared.all()
+    for event, query, shortest in zip(*(row[compared] for row in (told.event, told.query, told.shortest)), strict=True):
+        hops = hops_from(network.graph, network.subscriber[[query]])
+        assert shortest == hops[network.publisher[event]]
+    apart = compared & (told.shortest > 0) & ~told.again
+    ratios = told.hops[apart] / told.shortest[apart]
+    metrics = measure(run)
+    assert metrics.notification_delay_ratio == pytest.approx(ratios.mean())
+    assert metrics.notification_delay_ratio_margin == pytest.approx(margin_of_sample(ratios, told.query[apart], 500))
+    assert 0 < metrics.notification_delay_ratio_margin < 0.1 * metrics.notification_delay_ratio
+    assert metrics.shortest_hops == pytest.approx(told.shortest[apart].mean())
 
 
 def test_energy_is_messages_times_the_radios_price() -> None:

@@ -65,14 +65,14 @@ def act(air: Air, number: int) -> None:
         air.lose(node, other) if kind == "lose" else air.find(node, other)
 
 
-def reaches_all(air: Air) -> bool:
+def reaches_all(air: Air, links: Links) -> bool:
     """Whether those who are there can all reach each other and every root."""
     seen, waiting = set(), [min(air.brokers)]
     while waiting:
         node = waiting.pop()
         if node not in seen:
             seen.add(node)
-            waiting += air.links[node] & air.brokers.keys()
+            waiting += links[node] & air.brokers.keys()
     return seen == air.brokers.keys() and seen >= set(air.configuration.roots)
 
 
@@ -82,10 +82,37 @@ def faults(air: Air, ticks: int) -> None:
         for number in range(air.chance.randint(2, 25)):
             air.after(air.chance.uniform(0, TICK_S), lambda number=number, tick=tick: act(air, 100 * tick + number))  # type: ignore[misc]
         air.run((tick + 1) * TICK_S)
-    if not reaches_all(air):
+    if not reaches_all(air, air.links):
         for node in sorted(air.links.keys() - air.brokers.keys()):
             air.start(node)
     air.calm()
+
+
+def lose_on_one_side(air: Air) -> None:
+    """Links that one side takes for lost, for good, while the other goes on hearing it; all can do without them."""
+    links = {node: set(others) for node, others in air.links.items()}
+    for node in sorted(air.brokers):
+        for other in sorted(links[node] & air.brokers.keys()):
+            if air.chance.random() < 0.5:
+                continue
+            without = links | {node: links[node] - {other}, other: links[other] - {node}}
+            if reaches_all(air, without):
+                links = without
+                air.lose(node, other)
+
+
+def assert_all_is_delivered_after_two_ticks(air: Air) -> None:
+    for _ in range(2):
+        air.tick_all()
+        air.run(air.now_s + TICK_S)
+    wanted, before = set(), set(air.delivered)
+    for number in range(30):
+        event = air.configuration.event(f"last {number}", [air.chance.uniform(0, 8) for _ in range(2)])
+        wanted |= air.wanted(event)
+        air.publish(air.chance.choice(sorted(air.brokers)), event)
+    air.run(air.now_s + TICK_S)
+    assert air.wrong == []
+    assert air.delivered.keys() - before == wanted
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -93,14 +120,13 @@ def test_two_ticks_after_the_last_fault_all_is_delivered_and_never_anything_else
     chance = random.Random(seed)
     air = network(chance)
     faults(air, chance.randint(1, 6))
-    for _ in range(2):
-        air.tick_all()
-        air.run(air.now_s + TICK_S)
-    wanted, before = set(), set(air.delivered)
-    for number in range(30):
-        event = air.configuration.event(f"last {number}", [chance.uniform(0, 8) for _ in range(2)])
-        wanted |= air.wanted(event)
-        air.publish(chance.choice(sorted(air.brokers)), event)
-    air.run(air.now_s + TICK_S)
-    assert air.wrong == []
-    assert air.delivered.keys() - before == wanted
+    assert_all_is_delivered_after_two_ticks(air)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_link_that_one_side_has_lost_for_good_leaves_no_dead_zone(seed: int) -> None:
+    chance = random.Random(seed)
+    air = network(chance)
+    faults(air, chance.randint(1, 3))
+    lose_on_one_side(air)
+    assert_all_is_delivered_after_two_ticks(air)

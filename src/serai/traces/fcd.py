@@ -16,19 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serai.core.jit import kernel, rule
+from serai.traces.tags import (
+    MOST_ATTRIBUTES,
+    OPEN_COMMENT,
+    PROLOG,
+    attributes_are_fine,
+    end_of_comment,
+    end_of_name,
+    end_of_tag,
+    is_at,
+    lines_in,
+    skip_white,
+)
 from serai.traces.words import CHUNK_BYTES, Bytes, Flags, Words, blocks
 from serai.world.grid import Floats, Numbers
 
 _BEFORE, _IN_ROOT, _IN_STEP, _AFTER, _NOWHERE = range(5)  # where in the file
 _WHOLE, _CUT, _ODD = range(3)  # how the scan of a chunk ended: _CUT within something that the next one goes on with
 _PLACE, _STATE, _LINE, _ROWS, _STEPS, _COMMENTS = range(6)  # of a scan's counters
-_MOST_ATTRIBUTES = 64
 _MOST_COMMENTS = 64
-_LONGEST_PROLOG = 100  # bytes
+_LONGESTPROLOG = 100  # bytes
 _DEGREES = re.compile(rb'fcd-output\.geo\s+value="(true|1|yes|on|x)"')
-_PROLOG = re.compile(
-    rb'<\?xml version="1\.0"(?: encoding="(?:UTF-8|utf-8|US-ASCII)")?(?: standalone="(?:yes|no)")? *\?>'
-)
 _ID, _X, _Y, _TIME = range(4)
 _WORDS = np.frombuffer(b"id\0\0\0\0\0\0x\0\0\0\0\0\0\0y\0\0\0\0\0\0\0time\0\0\0\0", np.uint64)
 _EXPORT, _TIMESTEP, _VEHICLE, _PERSON, _OTHER = range(5)
@@ -92,9 +100,9 @@ class _Scan:
         head = b""
         for block in more:
             head += block
-            if len(head) >= _LONGEST_PROLOG:
+            if len(head) >= _LONGESTPROLOG:
                 break
-        prolog = _PROLOG.match(head)
+        prolog = PROLOG.match(head)
         if prolog:
             self.counters[_LINE] += prolog[0].count(b"\n")
             head = head[prolog.end() :]
@@ -158,7 +166,7 @@ def _scan(
 
     A row has the number of its timestep, -1 for that of the chunk before.
     """
-    seen, found = np.empty(_MOST_ATTRIBUTES, np.int64), np.empty((4, 2), np.int64)
+    seen, found = np.empty(MOST_ATTRIBUTES, np.int64), np.empty((4, 2), np.int64)
     counters[_ROWS] = counters[_STEPS] = counters[_COMMENTS] = 0
     place = 0
     while True:
@@ -167,7 +175,7 @@ def _scan(
         counters[_PLACE] = place
         if place == text.size:
             return _WHOLE
-        is_comment = is_at(text, place, _OPEN_COMMENT)
+        is_comment = is_at(text, place, OPEN_COMMENT)
         end = end_of_comment(text, place + 4) if is_comment else end_of_tag(text, place)
         if end < 0:
             return _CUT if end == -1 else _ODD
@@ -182,7 +190,7 @@ def _scan(
             is_closed = text[end - 2] == ord("/")
             last = end - 2 if is_closed else end - 1
             name_end = end_of_name(text, place + 1, last)
-            if name_end == place + 1 or not attributes_are_fine(text, name_end, last, seen, found):
+            if name_end == place + 1 or not attributes_are_fine(text, name_end, last, _WORDS, seen, found):
                 return _ODD
             kind = element_of(text, place + 1, name_end)
             counters[_STATE] = after_begin_tag(kind, is_closed, counters[_STATE])
@@ -215,89 +223,6 @@ def note(
         counters[_ROWS] += 1
 
 
-_OPEN_COMMENT = np.frombuffer(b"<!--", np.uint8)
-
-
-@rule
-def skip_white(text: Bytes, place: int) -> tuple[int, int]:
-    """The first place from here on that is no white space, and how many lines end before it."""
-    lines = 0
-    while place < text.size and (text[place] == 32 or text[place] == 10 or text[place] == 13 or text[place] == 9):
-        lines += text[place] == 10
-        place += 1
-    return place, lines
-
-
-@rule
-def lines_in(text: Bytes, place: int, end: int) -> int:
-    """How many lines end between two places."""
-    lines = 0
-    for at in range(place, end):
-        lines += text[at] == 10
-    return lines
-
-
-@rule
-def is_at(text: Bytes, place: int, wanted: Bytes) -> bool:
-    """Whether this stands here."""
-    if place + wanted.size > text.size:
-        return False
-    same = True
-    for offset in range(wanted.size):
-        same &= text[place + offset] == wanted[offset]
-    return same
-
-
-@rule
-def end_of_comment(text: Bytes, place: int) -> int:
-    """Where a comment ends, -1: not in this text; -2: it is none, or not plain."""
-    while place + 2 < text.size:
-        if text[place] == ord("-") and text[place + 1] == ord("-"):
-            return place + 3 if text[place + 2] == ord(">") else -2
-        if text[place] >= 128 or (text[place] < 32 and text[place] not in (9, 10, 13)):
-            return -2
-        place += 1
-    return -1
-
-
-@rule
-def end_of_tag(text: Bytes, place: int) -> int:
-    """Where a tag ends, -1: not in this text; -2: there is something in it that is not plain."""
-    quoted = False
-    if text[place] != ord("<"):
-        return -2
-    at = place + 1
-    while at < text.size:
-        letter = text[at]
-        if letter == ord('"'):
-            quoted = not quoted
-        elif letter == ord(">") and not quoted:
-            return at + 1
-        elif letter >= 128 or letter in (ord("<"), ord("&"), ord("'")):
-            return -2
-        if letter < 32 and (quoted or letter not in (9, 10, 13)):
-            return -2
-        at += 1
-    return -1
-
-
-@rule
-def end_of_name(text: Bytes, place: int, end: int) -> int:
-    """The first place from here on that does not belong to a name."""
-    first = place
-    while place < end and is_in_name(text[place], place == first):
-        place += 1
-    return place
-
-
-@rule
-def is_in_name(letter: int, first: bool) -> bool:
-    """Whether a letter may stand in a name, or begin it."""
-    if ord("a") <= letter <= ord("z") or ord("A") <= letter <= ord("Z") or letter == ord("_") or letter == ord(":"):
-        return True
-    return not first and (ord("0") <= letter <= ord("9") or letter == ord("-") or letter == ord("."))
-
-
 @rule
 def element_of(text: Bytes, place: int, end: int) -> int:
     """Which element has this name."""
@@ -328,42 +253,3 @@ def after_end_tag(text: Bytes, place: int, end: int, state: int) -> int:
     if kind == _TIMESTEP and state == _IN_STEP:
         return _IN_ROOT
     return _AFTER if kind == _EXPORT and state == _IN_ROOT else _NOWHERE
-
-
-@rule
-def attributes_are_fine(text: Bytes, place: int, end: int, seen: NDArray[np.int64], found: NDArray[np.int64]) -> bool:
-    """Whether a tag's attributes are as they should be, each once; `found`: where the values of id, x, y, time are."""
-    found[:] = 0
-    count = 0
-    while True:
-        begin = place
-        place, _ = skip_white(text, place)
-        if place == end:
-            return True
-        name = place
-        place = end_of_name(text, place, end)
-        if begin == name or place == name or place + 2 > end or text[place] != ord("=") or text[place + 1] != ord('"'):
-            return False
-        hashed, short = np.int64(0), np.uint64(0)
-        for at in range(name, place):
-            hashed = np.int64(hashed * 31 + text[at])
-            short |= np.uint64(text[at]) << np.uint64(8 * min(at - name, 7))
-        for before in range(count):
-            if seen[before] == hashed:
-                return False  # twice, or so it seems
-        if count == seen.size:
-            return False
-        seen[count] = hashed
-        count += 1
-        value = place + 2
-        place = value
-        while place < end and text[place] != ord('"'):
-            place += 1
-        if place == end:
-            return False
-        for which in range(4):
-            if short == _WORDS[which] and place > value:
-                if text[value] == 32 or text[place - 1] == 32:
-                    return False
-                found[which, 0], found[which, 1] = value, place
-        place += 1

@@ -137,7 +137,8 @@ def recorded_trace(found: Recorded, lines: int, warnings: ParseWarnings) -> Trac
     a vehicle that has arrived is gone.
     """
     if not found.fixes.line.size:
-        raise BadInput(f"{warnings.path}: no position in it that can be used")
+        why = "".join(f"; {warning}" for warning in warnings.listed())
+        raise BadInput(f"{warnings.path}: no position in it that can be used{why}")
     origin, fixes, first_s = [], found.fixes, None
     if found.dates:
         first_s = float(fixes.time_s.min())

@@ -11,6 +11,7 @@ import numpy as np
 from serai.core.errors import BadInput
 from serai.traces.columns import are, numbered, numbers_of, seconds_of, texts
 from serai.traces.fcd import Fcd, Recording, scan_fcd
+from serai.traces.gpx import Gpx, scan_gpx
 from serai.traces.tracks import FARTHEST_M, TOO_FAR, Fixes, Recorded, TrackTrace, recorded_trace
 from serai.traces.warnings import ParseWarnings
 from serai.traces.words import blocks
@@ -18,15 +19,26 @@ from serai.traces.words import blocks
 
 def read_gpx(path: Path, strict: bool = False) -> TrackTrace:
     """The tracks of a GPX file: every <trk> is a node, called by its <name> or else by its number from 0."""
-    warnings, gpx = ParseWarnings(path, strict), _Gpx()
-    lines = _parse(path, gpx.parser)
-    time_s, dated = seconds_of(texts(gpx.times))
-    lon, lat, line = numbers_of(texts(gpx.lon)), numbers_of(texts(gpx.lat)), np.array(gpx.lines, np.int64)
-    reads = dated & (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-    warnings.left_out({"expected lon, lat and a <time> such as 2026-05-01T08:00:00Z": line[~reads]})
-    node, book = numbered(texts([gpx.names[track] for track in gpx.tracks]))
-    fixes = Fixes(node, time_s, lon, lat, line).where(reads)
-    return recorded_trace(Recorded("gpx", book, fixes, dates=True, degrees=True), lines, warnings)
+    warnings, gpx = ParseWarnings(path, strict), scan_gpx(path) or parse_gpx(path)
+    time_s, dated = seconds_of(gpx.times)
+    tracked = gpx.track >= 0
+    reads = dated & (np.abs(gpx.lon) <= 180) & (np.abs(gpx.lat) <= 90)
+    expected = "expected lon, lat and a <time> such as 2026-05-01T08:00:00Z"
+    warnings.left_out({expected: gpx.line[tracked & ~reads], "a <trkpt> that stands in no <trk>": gpx.line[~tracked]})
+    book: dict[str, int] = {}
+    number = np.array([book.setdefault(name, len(book)) for name in gpx.names], np.int32)
+    kept = reads & tracked
+    fixes = Fixes(number[gpx.track[kept]], time_s[kept], gpx.lon[kept], gpx.lat[kept], gpx.line[kept])
+    return recorded_trace(Recorded("gpx", book, fixes, dates=True, degrees=True), gpx.lines, warnings)
+
+
+def parse_gpx(path: Path) -> Gpx:
+    """A GPX file, by a parser of XML."""
+    said = _Gpx()
+    lines = _parse(path, said.parser)
+    lon, lat = numbers_of(texts(said.lon)), numbers_of(texts(said.lat))
+    track, line = np.array(said.tracks, np.int32), np.array(said.lines, np.int64)
+    return Gpx(track, texts(said.times), lon, lat, line, said.names, lines)
 
 
 class _Gpx:
@@ -52,7 +64,7 @@ class _Gpx:
         if tag == "trk":
             self.names.append(str(len(self.names)))
         elif tag == "trkpt":
-            self.tracks.append(len(self.names) - 1)
+            self.tracks.append(len(self.names) - 1 if "trk" in self._inside else -1)
             self.lon.append(attributes.get("lon", ""))
             self.lat.append(attributes.get("lat", ""))
             self.times.append("")
