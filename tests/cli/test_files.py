@@ -58,7 +58,16 @@ def test_examples_can_be_checked_and_imported(serai: Run, tmp_path: Path) -> Non
     assert serai("scenario", "check", "birds.toml").code == 0
 
 
-@pytest.mark.parametrize("command", [("run", "ced"), ("sweep", "ced", "--seeds", "1"), ("demo", "--seeds", "1")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "ced"),
+        ("sweep", "ced", "--seeds", "1"),
+        ("demo", "--seeds", "1"),
+        ("node", "init", "ridge"),
+        ("examples", "copy", "park"),
+    ],
+)
 @pytest.mark.parametrize("place", ["/proc/serai/run", "/dev/null/run", "x" * 300])
 def test_an_impossible_place_is_named_before_anything_is_run(serai: Run, command: tuple[str, ...], place: str) -> None:
     answer = serai(*command, "--out", place)
