@@ -90,6 +90,7 @@ def test_sweep_says_how_far_it_is(serai: Run, spark: Any) -> None:
         ("collect here --out here/file/x", "here/file is a file, not a folder"),
         ("stream --events here --subscriptions here/s.csv --out here/file", "here/file is a file, not a folder"),
         ("match --events here/s.csv --subscriptions here/s.csv --out here/file/x", "here/file is a file, not a folder"),
+        ("stream --events here --subscriptions here/s.csv --out out --poll -1s", '--poll "-1s": a time that is not'),
         ("sweep dg --out s3a://bucket/x", "s3a://bucket/x: only folders of this machine"),
         ("collect runs --out s3a://bucket/x", "s3a://bucket/x: only folders of this machine"),
         ("stream --events here --subscriptions here/s.csv --out s3a://bucket/x", "only folders of this machine"),

@@ -139,9 +139,12 @@ def seconds_of(option: str, written: str) -> float:
     from serai.core.units import TIME, parse_quantity
 
     try:
-        return parse_quantity(written, TIME)
+        found = parse_quantity(written, TIME)
     except ValueError as error:
         raise BadInput(f"{option}: {error}") from None
+    if found < 0:
+        raise BadInput(f'{option} "{written}": a time that is not negative, such as "5 s"')
+    return found
 
 
 def _batch_as_text(report: Any) -> str:
