@@ -63,6 +63,64 @@ def test_inside_a_kernel(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_while_the_command_line_is_loaded(tmp_path: Path) -> None:
+    """From the first line of ours on; before it, Python itself is asked to stop, and says so in its own way."""
+    code = """
+import os, runpy, signal, sys
+class PressedWhileLoading:
+    def find_spec(self, name, path=None, target=None):
+        if name == "serai.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, PressedWhileLoading())
+sys.argv[1:] = ["run", "ced", "--out", "run"]
+runpy.run_module("serai", run_name="__main__", alter_sys=True)
+"""
+    assert _program(tmp_path, code) == (130, "serai: stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_while_a_text_is_run_as_a_program(tmp_path: Path) -> None:
+    """As classes of data are made when modules are loaded; Python would leave with a code of its own."""
+    code = """
+import sys, serai.lab
+def load(*_):
+    exec("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)")
+serai.lab.load_scenario = load
+sys.argv[1:] = ["run", "ced"]
+from serai.__main__ import main
+main()
+"""
+    assert _program(tmp_path, code) == (130, "serai: stopped\n")
+
+
+def test_where_spark_wants_to_hear_it_itself(tmp_path: Path) -> None:
+    """Its own answer to Ctrl-C talks to the JVM through a connection that may be busy: a traceback."""
+    code = """
+import signal
+from serai.core.stopping import heard_by_us, watch_for_ctrl_c
+watch_for_ctrl_c()
+ours = signal.getsignal(signal.SIGINT)
+with heard_by_us():
+    signal.signal(signal.SIGINT, lambda *_: print("Spark heard it"))
+print(signal.getsignal(signal.SIGINT) is ours)
+from serai.spark.session import spark_session
+spark = spark_session("local[1]")
+print(signal.getsignal(signal.SIGINT) is ours)
+spark.stop()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\nTrue\n"
+
+
+def _program(folder: Path, code: str) -> tuple[int, str]:
+    """The exit code of a program, and what it says on stderr."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 def test_in_code_that_never_comes_back(tmp_path: Path) -> None:
     """Minutes outside of Python, as a kernel may take them, while a folder is being written."""
     code = """
@@ -109,11 +167,16 @@ def test_while_spark_starts(tmp_path: Path, wait_s: float) -> None:
 
 
 def test_in_a_sweep(tmp_path: Path) -> None:
-    process = begin(tmp_path, "sweep", "ced", *SMALL, "--seeds", "1000000", "--out", "sweep")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    sweep = ("sweep", "ced", *SMALL, "--seeds", "1000000", "--out", "sweep")
+    process = begin(tmp_path, *sweep, TMPDIR=str(temporary))
     assert process.stderr is not None
     for line in process.stderr:
         if "runs" in line:
+            assert [*temporary.rglob("blockmgr-*")], "the JVM keeps its files elsewhere"
             break
     stopped(process, resumable=True)
+    assert list(temporary.iterdir()) == []
     whole = [path for path in (tmp_path / "sweep").rglob("*") if path.is_file()]
     assert not [path for path in whole if path.name.startswith("sweep") and path.suffix == ".parquet"]

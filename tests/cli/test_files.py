@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from serai.cli.scenarios import _write_new
+from serai.core.errors import BadInput
 from serai.sweeping.plan import plan_sweep
 from serai.sweeping.run import waiting_notice
 from serai.sweeping.store import Store
@@ -58,7 +60,16 @@ def test_examples_can_be_checked_and_imported(serai: Run, tmp_path: Path) -> Non
     assert serai("scenario", "check", "birds.toml").code == 0
 
 
-@pytest.mark.parametrize("command", [("run", "ced"), ("sweep", "ced", "--seeds", "1"), ("demo", "--seeds", "1")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "ced"),
+        ("sweep", "ced", "--seeds", "1"),
+        ("demo", "--seeds", "1"),
+        ("node", "init", "ridge"),
+        ("examples", "copy", "park"),
+    ],
+)
 @pytest.mark.parametrize("place", ["/proc/serai/run", "/dev/null/run", "x" * 300])
 def test_an_impossible_place_is_named_before_anything_is_run(serai: Run, command: tuple[str, ...], place: str) -> None:
     answer = serai(*command, "--out", place)
@@ -76,6 +87,51 @@ def test_a_full_disk_is_named_by_the_folder(serai: Run, monkeypatch: pytest.Monk
     assert answer.code == 1
     assert answer.err.splitlines()[-1] == "serai: here/run: No space left on device"
     assert not list(tmp_path.rglob("*"))
+
+
+def test_a_new_scenario_is_whole_or_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    class Full:
+        def __enter__(self) -> "Full":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            raise full
+
+        def write(self, text: str) -> int:
+            return len(text)
+
+    def opened(file: Path, *_: object, **__: object) -> Full:
+        file.touch()
+        return Full()
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(BadInput, match=r"mine\.toml: cannot be written: No space left on device"):
+        _write_new(tmp_path / "mine.toml", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipeline_that_is_no_text(serai: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
+    answer = serai("pipeline", "status", "mine.toml")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "mine.toml: not UTF-8 text (byte 0); name the TOML file of a pipeline\n"
+
+
+@pytest.mark.parametrize("clock", [("--clock", "virtual"), ("--clock", "real", "--speed", "100")])
+def test_an_emulation_that_is_stopped_leaves_nothing(
+    serai: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clock: tuple[str, ...]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        assert (tmp_path / "out").is_dir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("serai.node.emulation.compare.run_nodes", stopped)
+    monkeypatch.setattr("serai.node.emulation.compare.by_the_clock", stopped)
+    small = ("--set", "nodes.count=5", "--set", "duration=2 h")
+    assert serai("emulate", "dpsp", *clock, *small, "--out", "out").code == 130
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_asking_for_a_place_leaves_nothing_there(tmp_path: Path) -> None:

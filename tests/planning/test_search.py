@@ -68,6 +68,8 @@ def test_the_plan_may_stand_in_the_scenario_and_a_price_may_depend_on_the_value(
     [
         ({"cost": {"vehicles": 4}}, 'plan.cost: nothing is called "vehicles"'),
         ({"cost": {"subscribers": "four"}}, "plan.cost.subscribers: 'four' is not a price"),
+        ({"cost": {"subscribers": float("nan")}}, "plan.cost.subscribers: nan is not a price"),
+        ({"cost": {"subscribers": float("inf")}}, "plan.cost.subscribers: inf is not a price"),
         ({"cost": {"subscribers": -1}}, "plan.cost.subscribers: -1 is not a price"),
         ({"cost": {"field.width": 4}}, "plan.cost.field.width: not a number of things"),
         ({"vary": {"subscribers.coun": [1, 2]}}, "subscribers.coun: unknown key"),

@@ -1,6 +1,7 @@
 """From run folders to pages: with and without the full log, and folders that no page can be made of."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -60,14 +61,25 @@ def test_folders_that_cannot_be_played(runs: Path, tmp_path: Path) -> None:
     (half / "run.json").write_text(json.dumps(said | {"log_version": 99}))
     with pytest.raises(BadInput, match="log version 99"):
         write_replay(half)
+    (half / "run.json").write_text(json.dumps(said | {"tables": [1]}))
+    with pytest.raises(BadInput, match=r"run\.json: damaged, its list of tables is none"):
+        write_replay(half)
+    (half / "run.json").unlink()
+    (half / "run.json").mkdir()
+    with pytest.raises(BadInput, match=r"run\.json: cannot be read: Is a directory"):
+        write_replay(half)
 
 
 def test_places_that_cannot_be_written(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"No such file or directory; choose another place for the page \(--out\)"):
+    with pytest.raises(BadInput, match=r"nowhere is not there; choose another place for the page \(--out\)"):
         write_replay(runs / "full", tmp_path / "nowhere" / "page.html")
-    with pytest.raises(BadInput, match=r"Is a directory; choose another place"):
+    with pytest.raises(BadInput, match=r"this is a folder; name a file for the page"):
         write_replay(runs / "full", tmp_path)
     assert list(tmp_path.iterdir()) == []
+    os.mkfifo(tmp_path / "device")
+    with pytest.raises(BadInput, match=r"device: this is no ordinary file; choose another place"):
+        write_replay(runs / "full", tmp_path / "device")
+    assert (tmp_path / "device").is_fifo()
 
 
 def test_a_page_is_the_same_every_time_and_asks_for_nothing(runs: Path, tmp_path: Path) -> None:

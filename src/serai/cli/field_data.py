@@ -174,12 +174,13 @@ def copy(
     """Copy an example into a folder of its name."""
     import shutil
 
+    from serai.core.placing import check_new
+
     found = example_folders()
     if name not in found:
         raise BadInput(f'no example "{name}"; {did_you_mean(name, found)}')
     place = Path(out or name)
-    if place.exists():
-        raise BadInput(f"{place}: exists already; name another folder with --out")
+    check_new(place, place, ": exists already; name another folder with --out")
     shutil.copytree(found[name], place, ignore=shutil.ignore_patterns("__pycache__", "home", "outbox"))
     files = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
     if as_json:

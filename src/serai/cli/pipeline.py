@@ -12,6 +12,7 @@ import typer
 
 from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.core.errors import BadInput
+from serai.core.placing import check_can_hold
 
 SubscriptionsPath = Annotated[
     str,
@@ -99,6 +100,7 @@ def stream(
     check_there(subscriptions)
     for path in (events, subscriptions, out):
         local_path(path)
+    check_can_hold(local_path(out), out)
     lateness_s = None if lateness is None else seconds_of("--lateness", lateness)
     poll_s = seconds_of("--poll", poll)
     batches: list[BatchReport] = []
@@ -137,9 +139,12 @@ def seconds_of(option: str, written: str) -> float:
     from serai.core.units import TIME, parse_quantity
 
     try:
-        return parse_quantity(written, TIME)
+        found = parse_quantity(written, TIME)
     except ValueError as error:
         raise BadInput(f"{option}: {error}") from None
+    if found < 0:
+        raise BadInput(f'{option} "{written}": a time that is not negative, such as "5 s"')
+    return found
 
 
 def _batch_as_text(report: Any) -> str:
@@ -161,8 +166,10 @@ def collect(
 ) -> None:
     """Collect what subscribers received in runs, with a report."""
     from serai.matching.collect import collect as collect_runs
+    from serai.spark.places import local_path
     from serai.spark.session import spark_session
 
+    check_can_hold(local_path(out), out)
     with _steps() as on_step:
         on_step("collecting")
         collected = collect_runs(spark_session(master, remote), folder, out)

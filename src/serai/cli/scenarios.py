@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -185,6 +186,8 @@ def _write_new(file: Path, text: str) -> None:
     except FileExistsError:
         raise BadInput(f"{file}: exists already; choose another name, or remove it first") from None
     except OSError as error:
+        if error.errno == errno.ENOSPC:  # made, and not filled
+            file.unlink(missing_ok=True)
         raise BadInput(f"{file}: cannot be written: {error.strerror}") from None
 
 

@@ -8,10 +8,12 @@ so that they are as fast as before.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ from typing import Final, NoReturn
 
 STOPPED: Final = 130
 """The exit code of a program that Ctrl-C has ended."""
-_GRACE_S: Final = 1.2
+_GRACE_S: Final = 1.0
 _SHOW_CURSOR: Final = "\x1b[?25h\x1b[K"  # and clear what a line of progress has left
 
 _unfinished: set[Path] = set()
@@ -36,8 +38,9 @@ _saying = threading.RLock()
 
 def watch_for_ctrl_c() -> None:
     """From now on Ctrl-C ends this process within two seconds; to be called once, by the main thread."""
-    if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL, None):
+    if _watching.is_set() or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL, None):
         return  # whoever started us wants it so: a shell does, of programs in the background
+    atexit.register(_leave_as_stopped)  # registered before all others, so that it comes last
     _watching.set()
     heard, told = os.pipe()
     os.set_blocking(told, False)
@@ -69,6 +72,33 @@ def say_stopped() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         # A JVM that is only just starting would stay, and one that runs would go on with its jobs for a while.
         _send(signal.SIGTERM)
+
+
+def _leave_as_stopped() -> None:
+    """Leave with our exit code: Python puts its own in its place if Ctrl-C came while it ran a text as a program."""
+    if _asked.is_set():
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(STOPPED)
+
+
+@contextmanager
+def heard_by_us() -> Iterator[None]:
+    """While something is started that wants to hear Ctrl-C itself: afterwards we do, as before."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if _watching.is_set() and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def temporary_folder(prefix: str) -> Path:
+    """A new folder for as long as this process runs; it goes with it, however Ctrl-C ends it."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    _unfinished.add(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from serai import __version__
 from serai.core.errors import BadInput
+from serai.core.placing import check_can_hold, nearest_folder
 from serai.core.stopping import removed_if_stopped
 
 # pyarrow takes longer to import than a run to simulate: only who reads or writes tables shall wait for it.
@@ -54,16 +54,7 @@ def check_out(folder: str | Path) -> None:
 def _check_place(place: Path, folder: str | Path) -> None:
     if place.exists():
         _check_empty(place, folder)
-    parent = _nearest_folder(place.parent)
-    if not parent.is_dir():
-        raise BadInput(f"{folder}: {parent} is a file, not a folder; choose another place for the run")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise BadInput(f"{folder}: no permission to write in {parent}; choose another place for the run")
-    try:  # some places let nobody write, whatever their permissions say
-        tempfile.TemporaryDirectory(prefix=".serai-", dir=parent).cleanup()
-    except OSError as error:
-        problem = f"nothing can be written in {parent} ({error.strerror})"
-        raise BadInput(f"{folder}: {problem}; choose another place for the run") from error
+    check_can_hold(place.parent, folder, "choose another place for the run")
 
 
 def _check_empty(place: Path, folder: str | Path) -> None:
@@ -76,16 +67,11 @@ def _check_empty(place: Path, folder: str | Path) -> None:
         raise BadInput(f"{folder}: this folder cannot be replaced; choose a new folder inside it")
 
 
-def _nearest_folder(place: Path) -> Path:
-    """The closest of the folder and those above it that exists."""
-    return next(above for above in (place, *place.parents) if above.exists())
-
-
 def write_folder(folder: str | Path, description: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Path:
     """Write a run to a new or empty folder, whole or not at all, and say where it is."""
     check_out(folder)
     place = Path(folder).resolve()
-    beside = _nearest_folder(place.parent)
+    beside = nearest_folder(place.parent)
     try:
         with tempfile.TemporaryDirectory(prefix=".serai-", dir=beside) as aside, removed_if_stopped(Path(aside)):
             # A temporary folder is closed to everybody else; one made inside it has the usual permissions.
@@ -146,11 +132,15 @@ def read_description(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError) as error:
         problem = f"no run here ({RUN_FILE} not found); name a folder written with --out"
         raise BadInput(f"{folder}: {problem}") from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BadInput(f"{path}: damaged, this is not JSON ({error}); run the simulation again") from error
     if not isinstance(said, dict) or "log_version" not in said:
         raise BadInput(f"{path}: not a run of serai (no log_version in it)")
     _check_version(folder, said)
+    if not isinstance(said.get("tables", {}), dict):
+        raise BadInput(f"{path}: damaged, its list of tables is none; run the simulation again")
     return said
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere
 
 from serai.core.errors import BadInput
+from serai.core.placing import check_can_hold
 from serai.log.folder import RUN_FILE
 from serai.matching import tables
 from serai.matching.match import match
@@ -55,7 +56,8 @@ def collect(spark: SparkSession, folder: str | Path, out: str | Path) -> Collect
         before = json.loads((place / _MARK).read_text(encoding="utf-8"))
         if before["signature"] == signature:
             return Collected(**before["collected"] | {"changed": False})
-    elif place.exists() and any(place.iterdir()):
+    check_can_hold(place, out)
+    if place.exists() and not (place / _MARK).is_file() and any(place.iterdir()):
         raise BadInput(f"{out}: the folder is not empty, and no collection; choose a new name, or remove it first")
     with said_plainly(out), tables.aside(place) as aside:
         cores_of(spark)  # refuses workers with other versions, before anything is done

@@ -34,6 +34,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput, did_you_mean
+from serai.core.placing import check_can_hold
 from serai.matching import tables
 from serai.matching.arrived import Arrived, read_arrived
 from serai.matching.boxes import Axis, boxes_of, kind_of, place_events
@@ -97,6 +98,7 @@ def match_stream(
     """
     place, asked = local_path(out).absolute(), local_path(subscriptions).absolute()
     tables.check_there(subscriptions)
+    check_can_hold(place, out)
     inbox = None if isinstance(events, DataFrame) else local_path(events).absolute()
     if inbox is not None and not inbox.is_dir():
         raise BadInput(f"{events}: no such folder; events arrive as files in a folder")

@@ -17,6 +17,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from serai.core.conditions import Kind
 from serai.core.errors import BadInput
+from serai.core.placing import check_new
+from serai.core.stopping import removed_if_stopped
 from serai.matching.files import parquet_files
 from serai.spark.failures import plainly
 from serai.spark.places import is_address, local_path
@@ -180,16 +182,16 @@ def whole_number_ids(id_name: str) -> Column:
 
 
 def check_free(path: str | Path) -> None:
-    """Refuse a place at which something is already."""
-    if local_path(path).exists():
-        raise BadInput(f"{path}: exists already; choose another name, or remove it first")
+    """Refuse a place at which something is already, or nothing can be."""
+    taken = ": exists already; choose another name, or remove it first"
+    check_new(local_path(path), path, taken, "choose another place")
 
 
 @contextmanager
 def aside(out: Path) -> Iterator[Path]:
     """An empty folder beside `out` to work in; gone afterwards, whatever happens."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".serai-", dir=out.parent) as folder:
+    with TemporaryDirectory(prefix=".serai-", dir=out.parent) as folder, removed_if_stopped(Path(folder)):
         yield Path(folder)
 
 

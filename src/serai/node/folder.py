@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from serai.core.errors import BadInput
+from serai.core.placing import check_new
 from serai.node.bundle.eid import NAME
 
 NODE_TOML: Final = """\
@@ -40,8 +41,7 @@ def check_name(what: str, name: str) -> None:
 
 def write_folder(folder: Path, files: dict[str, str], secret: Collection[str]) -> None:
     """Write a new folder: whole, or not at all; nobody else may read what is secret."""
-    if folder.exists():
-        raise BadInput(f"{folder} is there already; remove it, or name another folder with --out")
+    check_new(folder, folder, " is there already; remove it, or name another folder with --out")
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

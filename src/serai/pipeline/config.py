@@ -63,6 +63,8 @@ def load_pipeline(path: str | Path) -> Pipeline:
         text = place.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; name the TOML file of a pipeline") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 text (byte {error.start}); name the TOML file of a pipeline") from None
     try:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

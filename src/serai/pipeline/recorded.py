@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from serai.core.errors import BadInput
+from serai.core.stopping import removed_if_stopped
 from serai.lab import read_run
 from serai.log.folder import RUN_FILE, read_tables
 from serai.log.run import Run
@@ -56,7 +57,7 @@ _ROLES: Final = ("carries", "is_source", "is_sink")
 
 def read_run_folder(packed: Path) -> tuple[pa.Table, dict[str, pa.Table]]:
     """The events of a packed run folder, with ids, and its other tables."""
-    with tempfile.TemporaryDirectory(prefix="serai-") as place:
+    with tempfile.TemporaryDirectory(prefix="serai-") as place, removed_if_stopped(Path(place)):
         try:
             with tarfile.open(packed) as files:
                 files.extractall(place, filter="data")
@@ -67,7 +68,7 @@ def read_run_folder(packed: Path) -> tuple[pa.Table, dict[str, pa.Table]]:
 
 def read_store(path: Path) -> tuple[pa.Table, dict[str, pa.Table]]:
     """What a live node published or carried home, and what it tells of its contacts; it is the carrier of others'."""
-    with tempfile.TemporaryDirectory(prefix="serai-") as place:
+    with tempfile.TemporaryDirectory(prefix="serai-") as place, removed_if_stopped(Path(place)):
         run = write_recorded([path], Path(place) / "run")
         silent = set(json.loads((Path(place) / "run" / RUN_FILE).read_text(encoding="utf-8"))["nodes_without_log"])
         teller = next(name for name in run.names if name not in silent)

@@ -254,7 +254,7 @@ def _normal(key: str, value: str, known: Mapping[str, Any]) -> Any:
 
 
 def _positive(name: str, price: Any) -> float:
-    if not _is_number(price) or price < 0:
+    if not _is_number(price) or not 0 <= price < math.inf:
         raise BadInput(f"plan.cost.{name}: {price!r} is not a price; write a number that is not negative")
     return float(price)
 

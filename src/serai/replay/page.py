@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from serai import __version__
 from serai.core.errors import BadInput
+from serai.core.placing import check_can_hold
 from serai.core.stopping import removed_if_stopped
 from serai.replay.pack import pack
 from serai.replay.sheet import Sheet
@@ -43,6 +44,18 @@ def render(kind: str, sheet: Sheet) -> str:
 
 def _which(head: dict[str, Any]) -> str:
     return f"recorded from {head['recorded']}" if "recorded" in head else f"seed {head['seed']}"
+
+
+def check_file(file: Path) -> None:
+    """Refuse, before anything is simulated again, a place where no page can be; it leaves nothing there."""
+    if file.is_dir() or not file.name:
+        raise BadInput(f"{file}: this is a folder; name a file for the page (--out)")
+    if file.exists() and not file.is_file():  # a device: it would be replaced by the page
+        raise BadInput(f"{file}: this is no ordinary file; choose another place for the page (--out)")
+    if not file.parent.is_dir():
+        problem = "is a file" if file.parent.is_file() else "is not there"
+        raise BadInput(f"{file}: the folder {file.parent} {problem}; choose another place for the page (--out)")
+    check_can_hold(file.parent, file, "choose another place for the page (--out)")
 
 
 def write_page(page: str, file: Path) -> Path:

@@ -16,7 +16,7 @@ from serai.log.run import SimulatedRun
 from serai.replay.contacts import contacts_sheet, contacts_streams
 from serai.replay.field import field_sheet, field_streams
 from serai.replay.overlay import overlay_sheet
-from serai.replay.page import render, write_page
+from serai.replay.page import check_file, render, write_page
 from serai.replay.sheet import Sheet, Streams
 from serai.replay.thin import Wish, cut_to_fit, fewer_events, in_words, rest_of, thin
 
@@ -63,9 +63,11 @@ def write_replay(
         )
     wish = Wish(begin_s, end_s, tuple(sorted(set(events))))
     _check(run, wish, str(folder))
+    file = Path(folder) / PAGE if out is None else Path(out)
+    check_file(file)
     whole = run if run.full_log else again_with_full_log(run, str(folder))
     page, left_out = _fitting(whole, wish, _recorded(Path(folder)))
-    file = write_page(page, Path(folder) / PAGE if out is None else Path(out))
+    write_page(page, file)
     return Replay(file, len(page.encode()), whole is not run, left_out)
 
 

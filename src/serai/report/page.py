@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from serai import __version__
 from serai.core.errors import CannotRun
+from serai.core.stopping import removed_if_stopped
 from serai.log.svg import INKS, on_paper
 from serai.papers.claims import FAILS, HOLDS, OPEN
 from serai.papers.verdicts import HIT, MISSED
@@ -93,11 +94,12 @@ def write_page(folder: Path, title: str, subtitle: str, sections: Sequence[Secti
     except OSError as error:
         raise CannotRun(f"{folder}: the report cannot be written there: {error.strerror}") from None
     try:
-        _fill(aside, page, sections)
-        for name in (TABLES, FIGURES):
-            shutil.rmtree(folder / name, ignore_errors=True)
-            (aside / name).rename(folder / name)
-        (aside / PAGE).rename(folder / PAGE)
+        with removed_if_stopped(aside):
+            _fill(aside, page, sections)
+            for name in (TABLES, FIGURES):
+                shutil.rmtree(folder / name, ignore_errors=True)
+                (aside / name).rename(folder / name)
+            (aside / PAGE).rename(folder / PAGE)
     except OSError as error:
         raise CannotRun(f"{folder}: the report cannot be written there: {error.strerror}") from None
     finally:

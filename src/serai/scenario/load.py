@@ -273,7 +273,7 @@ def _syntax_advice(line: str) -> str:
 def _existing(source: str | Path) -> Path:
     path = Path(source)
     if path.is_dir():
-        raise BadInput(f"{source} is a folder, not a scenario")
+        raise BadInput(f"{path} is a folder, not a scenario")
     if path.exists():
         return path
     if path.suffix or len(path.parts) > 1:

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import serai
 from serai.core.errors import BadInput, CannotRun
-from serai.core.stopping import passed_on_stderr
+from serai.core.stopping import heard_by_us, passed_on_stderr, temporary_folder
 from serai.spark.java import Java, choose_java
 from serai.spark.machine import free_memory_bytes, usable_cores
 
@@ -114,9 +115,15 @@ def _settings(cores: int, memory_mib: int, only_schedules: bool = False) -> dict
     if not os.environ.get("SERAI_DEBUG"):
         quiet = resources.files("serai.spark") / "log4j2.properties"
         java.append(f"-Dlog4j2.configurationFile='file:{quiet}'")
-    if java:
-        chosen["spark.driver.extraJavaOptions"] = " ".join(java)
+    java.append(f"-Djava.io.tmpdir='{_java_folder()}'")
+    chosen["spark.driver.extraJavaOptions"] = " ".join(java)
     return chosen
+
+
+@cache
+def _java_folder() -> Path:
+    """Where the JVM keeps what it needs for a while: ended by force, it leaves it there."""
+    return temporary_folder("serai-spark-")
 
 
 def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSession:
@@ -129,7 +136,9 @@ def _started(master: str, java: Java, settings: Mapping[str, str]) -> SparkSessi
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("serai").master(master).config(map=dict(settings))
     try:
-        with _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources())), passed_on_stderr():
+        environment = _environment(JAVA_HOME=str(java.home()), PYTHONPATH=os.pathsep.join(_sources()))
+        # Spark would have Ctrl-C cancel its jobs first, through a connection that may be busy: a traceback.
+        with environment, passed_on_stderr(), heard_by_us():
             return builder.getOrCreate()
     except PySparkException as error:
         raise CannotRun(f"Spark did not start on {master} with Java {java.version}: {_first_line(error)}") from error

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 import serai
 from serai.core.errors import BadInput, CannotRun, SeraiError
+from serai.core.placing import check_can_hold
 from serai.log.folder import package_versions
 from serai.spark.places import local_path
 from serai.sweeping.columns import sweep_schema
@@ -90,7 +91,7 @@ class Store:
 
     def check(self, plan: Plan) -> None:
         """Refuse a folder that cannot be written to, or holds other things than runs of this sweep."""
-        _check_writable(self.folder)
+        check_can_hold(self.folder, self.folder)
         self._check_same_sweep(plan)
 
     def open(self, plan: Plan) -> str:
@@ -269,22 +270,6 @@ def disk_message(error: OSError, place: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{place}: no space left; finished runs are kept: free some space and give the same command again"
     return f"{place}: cannot be written ({error.strerror or error}); choose another folder with --out"
-
-
-def _check_writable(folder: Path) -> None:
-    try:
-        nearest = next(above for above in (folder, *folder.parents) if above.exists())
-    except OSError as error:  # a name that is too long
-        raise BadInput(f"{folder}: {error.strerror}; choose another place with --out") from None
-    if not nearest.is_dir():
-        raise BadInput(f"{folder}: {nearest} is a file, not a folder; choose another place with --out")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise BadInput(f"{folder}: no permission to write in {nearest}; choose another place with --out")
-    try:  # some places let nobody write, whatever their permissions say
-        tempfile.TemporaryDirectory(prefix=".serai-", dir=nearest).cleanup()
-    except OSError as error:
-        problem = f"nothing can be written in {nearest} ({error.strerror})"
-        raise BadInput(f"{folder}: {problem}; choose another place with --out") from None
 
 
 # --- Reading

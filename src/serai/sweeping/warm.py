@@ -12,6 +12,7 @@ from pathlib import Path
 import serai
 from serai.core.errors import CannotRun
 from serai.core.jit import COMPILING_S, compilation_notice, kernels_are_warm
+from serai.core.stopping import removed_if_stopped
 from serai.kinds import kernels_of
 from serai.scenario.section import Scenario
 from serai.scenario.write import to_toml
@@ -26,7 +27,7 @@ def warm_kernels(scenarios: Iterable[Scenario], on_notice: Callable[[str], None]
         return
     on_notice(compilation_notice(cold, COMPILING_S * -(-len(cold) // usable_cores())))
     waiting = list(cold.values())
-    with tempfile.TemporaryDirectory(prefix="serai-") as folder:
+    with tempfile.TemporaryDirectory(prefix="serai-") as folder, removed_if_stopped(Path(folder)):
         while waiting:
             now, waiting = waiting[: usable_cores()], waiting[usable_cores() :]
             # A process each: compiling does not share one with others.

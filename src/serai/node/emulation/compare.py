@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from serai.core.stopping import removed_if_stopped
 from serai.log.folder import check_out
 from serai.log.run import write_run
 from serai.node.emulation.real import Conductor, check_real
@@ -41,7 +43,18 @@ def emulate(
     given = in_milliseconds(given_in(simulate_opportunistic(scenario, seed)), scenario.duration_s)
     if speed is not None:
         check_real(given)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with removed_if_stopped(out):
+            out.mkdir(parents=True, exist_ok=True)
+            return _emulated(scenario, given, seed, out, speed, processes)
+    except KeyboardInterrupt:  # half of a comparison is none
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _emulated(
+    scenario: OpportunisticScenario, given: Given, seed: int, out: Path, speed: float | None, processes: bool
+) -> Compared:
     simulated = simulate_given(scenario, given, seed, full_log=True)
     if speed is None:
         emulated = run_nodes(scenario, given, seed, out / "nodes")
