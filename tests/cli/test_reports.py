@@ -11,7 +11,7 @@ from tests.test_lab import SMALL
 def test_report_on_a_folder_without_a_sweep(serai: Callable[..., Any], tmp_path: Path) -> None:
     answer = serai("report", str(tmp_path / "nothing"))
     assert answer.code == 2
-    assert "no sweep is kept there" in answer.err
+    assert "no run and no sweep here (neither run.json nor sweep.json)" in answer.err
     assert answer.out == ""
 
 

@@ -87,6 +87,7 @@ def test_a_quantity_is_a_number_in_the_base_unit(text, dimension, number):
         ("1e308 km", LENGTH, "1e308 is too large"),
         (True, LENGTH, 'expected a length such as "200 m"'),
         ([200], LENGTH, 'expected a length such as "200 m"'),
+        (float("nan"), LENGTH, 'expected a length such as "200 m"'),
     ],
 )
 def test_what_is_no_quantity_is_refused_with_a_remedy(value, dimension, message):

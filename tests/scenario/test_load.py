@@ -212,6 +212,9 @@ class TestSensorFile:
         (problem,) = caught.value.problems
         assert (problem.where, problem.line, problem.column) == ("sensors.file", 3, 8)
         assert problem.message == f"no such file: {tmp_path / 'sensors.csv'}"
+        (tmp_path / "sensors.csv").mkdir()
+        with pytest.raises(BadScenario, match=r"a folder, not a file: .*sensors\.csv"):
+            load_scenario(tmp_path / "my.toml")
 
     def test_may_have_gone_when_a_stored_text_is_read(self):
         assert parse_scenario(self.TEXT).sensors.file == Path("sensors.csv")

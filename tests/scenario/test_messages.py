@@ -73,7 +73,7 @@ BAD_VALUES = [
         12,
         "about 7e+11 events would be born; at most 1,000,000,000 are possible",
     ),
-    ("events", 'quiet = "3 h"', 9, "quiet (10800 s) is longer than the run (7200 s)"),
+    ("events", 'quiet = "3 h"', 9, 'quiet (10800 s) is longer than the run (7200 s): choose less, down to "0 s"'),
     ("events", 'beta = "3 h"', 1, "unknown key; did you mean events.lifetime?"),
     ("events", 'size = "0.5 bit"', 8, "must be a whole number of bits"),
     ("events", "attributes = 3", 14, "expected a table, such as [events.attributes]"),

@@ -9,6 +9,7 @@ import typer
 
 from serai.cli.options import AsJson, Master, Remote, print_json
 from serai.cli.spark import session
+from serai.core.errors import BadInput
 
 
 def report(
@@ -21,12 +22,15 @@ def report(
     from serai.log.folder import RUN_FILE
     from serai.report import write_report, write_run_report
     from serai.sweeping.results import open_sweep
-    from serai.sweeping.store import Store
+    from serai.sweeping.store import PLAN_FILE, Store
 
     if (folder / RUN_FILE).exists():
         page = write_run_report(folder)
+    elif not (folder / PLAN_FILE).exists():
+        missing = f"no run and no sweep here (neither {RUN_FILE} nor {PLAN_FILE})"
+        raise BadInput(f"{folder}: {missing}; name a folder written with --out")
     else:
-        Store(folder).plan()  # a folder without a sweep is found out before Spark is started
+        Store(folder).plan()  # a damaged one is found out before Spark is started
         with session(master, remote) as spark:
             page = folder / write_report(open_sweep(folder, spark)).name
     if as_json:

@@ -115,7 +115,7 @@ DIMENSIONS = (
 
 def parse_quantity(value: object, dimension: Dimension) -> float:
     """How many of the base unit `value` is (200.0 for "0.2 km"); a ValueError says why it is none."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:  # NaN
         raise ValueError(f'expected {dimension.a_name} such as "{dimension.example}"')
     if not isinstance(value, str):
         raise ValueError(_without_unit(f"{value}", dimension))

@@ -370,7 +370,7 @@ class FieldScenario(Scenario):
             return
         quiet, duration = self.events.quiet_s, self.duration_s
         if quiet > duration:
-            problem = f"quiet ({quiet:g} s) is longer than the run ({duration} s)"
+            problem = f'quiet ({quiet:g} s) is longer than the run ({duration} s): choose less, down to "0 s"'
             yield Violation(("events.quiet", "duration"), problem)
         expected = self.sensors.count * max(0.0, duration - quiet) / self.events.interval_s
         if expected > MOST_EVENTS:

@@ -374,7 +374,10 @@ class OpportunisticScenario(Scenario):
             yield Violation(("bundles.lifetime_unit", "step"), 'only used with ticks; write step = "1 s"')
         quiet_s, duration_s = self.bundles.quiet_s, self.duration_s
         if quiet_s >= duration_s:
-            problem = f"quiet ({quiet_s:g} s) is as long as the run ({duration_s:g} s): nothing would be published"
+            problem = (
+                f"quiet ({quiet_s:g} s) is as long as the run ({duration_s:g} s) or longer: nothing would be published;"
+                ' choose less, down to "0 s"'
+            )
             yield Violation(("bundles.quiet", "duration"), problem)
         drawn = self.bundles.file is None and self.events.file is None
         if drawn and (duration_s - quiet_s) / self.bundles.interval_s > _MOST_BUNDLES:

@@ -136,8 +136,11 @@ class _Draft:
             return
         seen_from = Path() if path in self.sources.changes else folder  # written on the command line
         table[path[-1]] = str((seen_from / file).absolute())
-        if not Path(table[path[-1]]).is_file():
-            self.problems.append(self.sources.problem(path, f"no such file: {table[path[-1]]}"))
+        place = Path(table[path[-1]])
+        if place.is_dir():
+            self.problems.append(self.sources.problem(path, f"a folder, not a file: {place}"))
+        elif not place.is_file():
+            self.problems.append(self.sources.problem(path, f"no such file: {place}"))
 
     def scenario(self) -> Scenario:
         """The scenario, or else all its problems at once."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT: Final = 1
-_PLAN_FILE: Final = "sweep.json"
+PLAN_FILE: Final = "sweep.json"
 _TABLE_FILE: Final = "metrics.parquet"
 _PARTS: Final = "parts"
 _RUNS: Final = "runs"
@@ -113,12 +113,12 @@ class Store:
         """Keep the plan in the folder; returns the mark by which others recognise the folder as this one."""
         described = {"format": FORMAT, "versions": _versions(), "plan": plan.as_json()}
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_aside(self.folder / _PLAN_FILE, text.encode())
+        write_aside(self.folder / PLAN_FILE, text.encode())
         return _digest(text.encode())
 
     def clear(self) -> None:
         """Remove the sweep that the folder keeps; what others have put beside it stays."""
-        for path in [*self.parts_folder.glob("*"), self.folder / _PLAN_FILE, self.table]:
+        for path in [*self.parts_folder.glob("*"), self.folder / PLAN_FILE, self.table]:
             path.unlink(missing_ok=True)
 
     def is_marked(self, mark: str) -> bool:
@@ -127,7 +127,7 @@ class Store:
         A path proves nothing: a worker on another machine may have a folder of the same name on a disk of its own.
         """
         try:
-            return _digest((self.folder / _PLAN_FILE).read_bytes()) == mark
+            return _digest((self.folder / PLAN_FILE).read_bytes()) == mark
         except OSError:
             return False
 
@@ -141,11 +141,11 @@ class Store:
         return versions
 
     def _described(self) -> dict[str, Any]:
-        path = self.folder / _PLAN_FILE
+        path = self.folder / PLAN_FILE
         try:
             said: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise BadInput(f"{self.folder}: no sweep is kept there ({_PLAN_FILE} is missing)") from None
+            raise BadInput(f"{self.folder}: no sweep is kept there ({PLAN_FILE} is missing)") from None
         except ValueError:
             raise BadInput(f"{path}: damaged, so the folder's sweep is unknown; choose another folder") from None
         if not isinstance(said, dict) or said.get("format") != FORMAT:
@@ -154,7 +154,7 @@ class Store:
 
     def _check_same_sweep(self, plan: Plan) -> None:
         """Refuse a folder whose runs cannot stand beside those of the plan."""
-        if not (self.folder / _PLAN_FILE).exists():
+        if not (self.folder / PLAN_FILE).exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise BadInput(f"{self.folder}: the folder is not empty and holds no sweep; choose a new name")
             return
