@@ -162,6 +162,31 @@ def test_the_map_keeps_its_size(page: Page) -> None:
     assert len(sizes) == 1
 
 
+WRITTEN = """
+const words = [], proto = CanvasRenderingContext2D.prototype, fillText = proto.fillText;
+proto.fillText = function (text, x, y) {
+  if (this.canvas.id === "strip") {
+    const wide = this.measureText(text).width, shift = { left: 0, center: wide / 2, right: wide }[this.textAlign];
+    const left = x - shift;
+    words.push([text, left, left + wide, y]);
+  }
+  return fillText.apply(this, arguments);
+};
+replay.go(replay.m.end / 3);
+proto.fillText = fillText;
+const meet = ([a, l, r, y], [b, m, s, z]) => y === z && l < s && m < r;
+return [words.length, words.filter((w, i) => words.slice(0, i).some((v) => meet(v, w))).map(([text]) => text)];
+"""
+
+
+def test_no_words_of_the_strip_lie_over_others(page: Page) -> None:
+    for width in (320, 390, 1280):
+        page.size(width, 800)
+        written, over = page.js(WRITTEN)
+        assert written > 2
+        assert over == []
+
+
 def test_a_window_of_any_size_is_drawn(page: Page) -> None:
     """In a low window the map stays large enough to see, and the page is scrolled; without any room nothing fails."""
     page.complaints()

@@ -64,7 +64,7 @@ export class Strip {
 
   ticks() {
     const { m } = this;
-    if (m.hops) return m.phases.map(([t, name]) => [t, name]);
+    if (m.hops) return m.phases.map(([t, name]) => [t, this.w < 420 ? name.split(" ")[0] : name]);   // one word, where two phrases would meet
     const step = [60, 300, 600, 900, 1800, 3600, 7200, 21600, 86400, 604800].find((k) => m.end / k * 52 < this.w) || 2592000, all = [];
     for (let t = 0; t <= m.end; t += step) all.push([t, clock(t).replace(/:00$/, "")]);
     return all;
