@@ -125,7 +125,7 @@ class Prophet2(Prophet):
     interval: float = setting("30 min", time=True, doc="I_typ: this long after the last, an encounter counts in full.")
     encounter_first: float = setting(0.5, ge=0, le=1, doc="P_encounter_first: the predictability after the first one.")
     first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter counts as a first one.")
-    forward: str = setting("greater", choices=("greater", "at-least"), doc="Only to likelier nodes, or to as likely ones.")
+    forward: str = setting("greater", choices=("greater", "at-least"), doc="Only to likelier nodes, or as likely ones.")
 
     def start(self):
         super().start()
