@@ -1,8 +1,8 @@
-"""The built-in routers, written with the API for own protocols: the tests hold them equal to the compiled ones."""
+"""Built-in routers, written with the API for protocols of your own; the tests hold them equal to the compiled ones."""
 
 from serai.opportunistic import Router, setting
 
-FAR = 1e9  # hops to somebody nobody has heard of
+FAR = 1e9  # hops to somebody that nobody has heard of
 
 
 class Flooding(Router):
@@ -10,7 +10,7 @@ class Flooding(Router):
 
 
 class Direct(Router):
-    """Direct delivery: only to whom it is for."""
+    """Direct delivery: a bundle goes only to those that it is for."""
 
     stable = True
 
@@ -23,7 +23,7 @@ class SprayAndWait(Router):
 
     stable = True
     copies: int = setting(8, ge=1, doc="Copies of a bundle that its source may give away.")
-    spray: str = setting("binary", choices=("binary", "source"), doc="Half of them, or single ones.")
+    spray: str = setting("binary", choices=("binary", "source"), doc="Gives away half of them at a time, or one.")
 
     def created(self, copy, now):
         copy.note = self.copies
@@ -72,7 +72,7 @@ class FirstContact(Router):
 
 
 class Prophet(Router):
-    """PRoPHET (RFC 6693); a subscriber of a channel is the channel."""
+    """PRoPHET (RFC 6693); each subscriber of a channel counts as the channel."""
 
     lists = stable = True
     encounter: float = setting(0.7, ge=0, le=1, doc="P_encounter: how much a contact raises a predictability.")
@@ -119,13 +119,13 @@ class Prophet(Router):
 
 
 class Prophet2(Prophet):
-    """PRoPHETv2 (Grasic and others 2011; RFC 6693): who is met again soon was hardly away."""
+    """PRoPHETv2 (Grasic and others 2011; RFC 6693): a node that is met again soon was hardly away."""
 
     encounter_max: float = setting(0.7, ge=0, le=1, doc="P_encounter_max, in place of `encounter`.")
-    interval: float = setting("30 min", time=True, doc="I_typ: so long after the last one an encounter counts in full.")
+    interval: float = setting("30 min", time=True, doc="I_typ: this long after the last, an encounter counts in full.")
     encounter_first: float = setting(0.5, ge=0, le=1, doc="P_encounter_first: the predictability after the first one.")
-    first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter is a first one again.")
-    forward: str = setting("greater", choices=("greater", "at-least"), doc="Offered to the likelier, or the as likely.")
+    first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter counts as a first one.")
+    forward: str = setting("greater", choices=("greater", "at-least"), doc="Only to likelier nodes, or as likely ones.")
 
     def start(self):
         super().start()
@@ -156,7 +156,7 @@ class Dpsp(Router):
         ("short-delay",), choices=("short-delay", "long-delay", "hop-count", "popularity"), doc="What goes first."
     )
     combine: str = setting("vote", choices=("vote", "order"), doc="All priorities vote, or the first decides.")
-    hop_tolerance: int = setting(0, ge=0, doc="So many hops further may the neighbour be.")
+    hop_tolerance: int = setting(0, ge=0, doc="How many hops further away the neighbour may be.")
     missing_entry: str = setting("pass", choices=("pass", "far"), doc="What a channel without an entry counts as.")
     lifetime: float = setting("1 d", time=True, doc="How long an entry lives unless it is renewed.")
     renewal: float = setting(0.9, ge=0.01, le=1, doc="A subscriber renews its entry after this part of its lifetime.")
@@ -203,7 +203,7 @@ class Dpsp(Router):
 
     def priority(self, copy, peer, now):
         if self.combine == "vote" and len(self.priorities) > 1:
-            return 0  # no number says how a vote ends
+            return 0  # no single number says how a vote ends
         return tuple(self.worth(priority, copy, peer) for priority in self.priorities)
 
     def before(self, one, other, peer):

@@ -1,4 +1,4 @@
-"""Field protocols, written with serai's API: the same rows as the compiled ones. docs/field/own.md explains them.
+"""Field protocols, written with serai's API: DG, CED and variations. docs/field/own.md explains them.
 
 Try one: serai run field --protocol examples/protocols/sensors.py:CommunityFlood --seed 1
 """
@@ -7,7 +7,7 @@ from serai.field import Sensor, Visitor, setting
 
 
 class DirectGathering(Sensor):
-    """Own events to visitors in contact, the youngest first."""
+    """A sensor's own events, to visitors in contact, the youngest first."""
 
     turns = "visitor"
     resend: str = setting(
@@ -16,7 +16,7 @@ class DirectGathering(Sensor):
     match: str = setting("subscriber", choices=("subscriber", "sensor"), doc="Who matches.")
 
     def created(self, copy, now):
-        copy.note = set()  # visitors that had it
+        copy.note = set()  # visitors that have had it
 
     def contact_down(self, peer, now):
         if self.resend == "each-contact":
@@ -35,7 +35,7 @@ class CommunityFlood(Sensor):
     """Every sensor gives what it has to every node in reach, once."""
 
     def created(self, copy, now):
-        copy.note = {self.node}  # who had it, as far as this sensor knows
+        copy.note = {self.node}  # who has had it, as far as this sensor knows
 
     def received(self, copy, sender, attached, now):
         copy.note = {self.node, sender}
@@ -51,7 +51,7 @@ class Ced(Sensor):
     """Community-based event delivery (N. Liu et al., Sensors 2009)."""
 
     communities = True
-    alpha: int = setting(20, ge=0, doc="A stored copy is dropped when it was sent more often than this.")
+    alpha: int = setting(20, ge=0, doc="A stored copy is dropped once it has been sent more often than this.")
     resend: str = setting(
         "once", choices=("once", "each-contact"), doc="When an event goes towards a subscriber again."
     )
@@ -126,7 +126,7 @@ class Rested(Ced):
 
 
 class Returner(Visitor):
-    """Keeps what it wanted of small communities, for the next community that it meets."""
+    """Keeps what it wanted from small communities for the next community that it meets."""
 
     def start(self):
         self.community, self.home = {}, {}
