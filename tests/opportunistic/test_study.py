@@ -111,7 +111,9 @@ def test_the_page_opens_with_who_delivers_most_and_what_that_puts_on_the_air(tmp
     better = study({FLOODING.name: (0.2, 0.01), OTHER.name: (0.1, 0.01)}, DELAYS)
     assert lead_of(better) == "In 4 of 4 worlds others deliver more than Short Delay, the text's winner."
     worse = study({FLOODING.name: (-0.2, 0.01), OTHER.name: (-0.1, 0.01)}, DELAYS)
-    assert lead_of(worse) == "In none of 4 worlds others deliver more than Short Delay, the text's winner; in 4 none does."
+    assert (
+        lead_of(worse) == "In none of 4 worlds others deliver more than Short Delay, the text's winner; in 4 none does."
+    )
     unsure = study({FLOODING.name: (-0.2, 0.3), OTHER.name: (0.2, 0.3)}, DELAYS, count=2)
     assert lead_of(unsure).endswith("winner; in 4 that cannot be told.")
     text = write_study(better, tmp_path).read_text(encoding="utf-8")

@@ -12,13 +12,14 @@ from serai.core.streams import order_key
 from serai.field.kit.family import SENSORS
 from serai.field.simulation import build_world, limits_of
 from serai.own.loading import find_own, own_protocol
+from serai.world.grid import Grid
 from tests.conftest import UNCOMPILED
 from tests.field.naive.field import Network
 from tests.field.naive.flood import Carried, Flood
 from tests.field.naive.parts import Records
-from tests.field.test_twins import assert_same
+from tests.field.test_twins import assert_same, settled
 from tests.field.twin_words import as_records
-from tests.field.worlds import Case, cases, product_records
+from tests.field.worlds import Case, Shape, cases, make_case, product_records
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "protocols" / "sensors.py"
 OWN = {
@@ -65,6 +66,31 @@ def test_dg_written_in_python_is_dg(case: Case) -> None:
 @given(cases("ced").filter(floods_whole))
 def test_ced_written_in_python_is_ced(case: Case) -> None:
     assert_same(product_records(*case), own_records(case))
+
+
+def test_sessions_that_the_dead_take_along_end_together() -> None:
+    """Relayed copies in what is left of a community are dropped as their own subscribers', not as each other's."""
+    shape = Shape(
+        grid=Grid(200 / 3, 160 / 3, columns=5, rows=4),
+        slots=54,
+        sensors=4,
+        subscribers=2,
+        events=71,
+        attributes=1,
+        layout="trails",
+        waypoint=False,
+        seed=1271,
+    )
+    others = {
+        "sensors": {"battery": "1 mJ", "queue": 200},
+        "events": {"lifetime": "2000 s"},
+        "radio": {"rate": 20, "receive_costs": False},
+    }
+    case = make_case("ced", shape, {"relays": "open", "stranded": "deleted"}, others, 0)
+    product = product_records(*case)
+    lost = {(drop.time_s, addressee) for drop, (addressee, *_) in settled(product) if drop.reason == "stranded"}
+    assert {(20, 4), (20, 5)} & lost == {(20, 4)}
+    assert_same(product, own_records(case))
 
 
 @many

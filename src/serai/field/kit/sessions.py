@@ -87,12 +87,12 @@ class Sessions:
     def end(self, community: Community, announced: Announced) -> None:
         """The visitor is gone."""
         del community.sessions[announced.guest.number]
-        self.part_from(community, announced.guest)
+        self.part_from(community, [announced.guest])
 
-    def part_from(self, community: Community, guest: Guest) -> None:
-        """The community's sensors see no more of the visitor."""
-        for site in community.members:
-            session = site.sessions.pop(guest.node, None)
+    def part_from(self, community: Community, guests: Iterable[Guest]) -> None:
+        """The community's sensors see no more of the visitors; those of one moment end together."""
+        gone = [(site, site.sessions.pop(guest.node, None)) for guest in guests for site in community.members]
+        for site, session in gone:
             if session is not None:
                 self.around.call(site).session_down(session, self.around.books.now)
                 self.around.stir(site)
@@ -178,8 +178,7 @@ class Sessions:
                 self.join(fresh, heir)
                 self.draw_layers(fresh, heir)
                 going_on.append(announced.guest.number)
-        for announced in old.sessions.values():
-            if announced.guest.number not in going_on:
-                self.part_from(fresh, announced.guest)
+        guests = [announced.guest for announced in old.sessions.values()]
+        self.part_from(fresh, [guest for guest in guests if guest.number not in going_on])
         for site in fresh.members:
             self.around.stir(site)
