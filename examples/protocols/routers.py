@@ -122,7 +122,9 @@ class Prophet2(Prophet):
     """PRoPHETv2 (Grasic and others 2011; RFC 6693): who is met again soon was hardly away."""
 
     encounter_max: float = setting(0.7, ge=0, le=1, doc="P_encounter_max, in place of `encounter`.")
-    interval: float = setting("30 min", time=True, doc="I_typ: so long after the last one an encounter counts in full.")
+    interval: float = setting(
+        "30 min", time=True, doc="I_typ: an encounter counts in full if the last one was this long ago."
+    )
     encounter_first: float = setting(0.5, ge=0, le=1, doc="P_encounter_first: the predictability after the first one.")
     first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter is a first one again.")
     forward: str = setting("greater", choices=("greater", "at-least"), doc="Offered to the likelier, or the as likely.")
