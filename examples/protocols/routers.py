@@ -122,10 +122,12 @@ class Prophet2(Prophet):
     """PRoPHETv2 (Grasic and others 2011; RFC 6693): a node that is met again soon was hardly away."""
 
     encounter_max: float = setting(0.7, ge=0, le=1, doc="P_encounter_max, in place of `encounter`.")
-    interval: float = setting("30 min", time=True, doc="I_typ: this long after the last, an encounter counts in full.")
+    interval: float = setting(
+        "30 min", time=True, doc="I_typ: an encounter counts in full if the last one was this long ago."
+    )
     encounter_first: float = setting(0.5, ge=0, le=1, doc="P_encounter_first: the predictability after the first one.")
-    first_threshold: float = setting(0.1, ge=0, le=1, doc="With less than this, an encounter counts as a first one.")
-    forward: str = setting("greater", choices=("greater", "at-least"), doc="Only to likelier nodes, or as likely ones.")
+    first_threshold: float = setting(0.1, ge=0, le=1, doc="Below this, an encounter counts as a first one again.")
+    forward: str = setting("greater", choices=("greater", "at-least"), doc="Offered to the likelier, or the as likely.")
 
     def start(self):
         super().start()
@@ -159,7 +161,9 @@ class Dpsp(Router):
     hop_tolerance: int = setting(0, ge=0, doc="How many hops further away the neighbour may be.")
     missing_entry: str = setting("pass", choices=("pass", "far"), doc="What a channel without an entry counts as.")
     lifetime: float = setting("1 d", time=True, doc="How long an entry lives unless it is renewed.")
-    renewal: float = setting(0.9, ge=0.01, le=1, doc="A subscriber renews its entry after this part of its lifetime.")
+    renewal: float = setting(
+        0.9, ge=0.01, le=1, doc="A subscriber renews its entry after this fraction of its lifetime."
+    )
 
     def start(self):
         self.known = {}  # others' subscriptions by id: subscriber, channel, creation, hops

@@ -51,7 +51,7 @@ class Ced(Sensor):
     """Community-based event delivery (N. Liu et al., Sensors 2009)."""
 
     communities = True
-    alpha: int = setting(20, ge=0, doc="A stored copy is dropped once it has been sent more often than this.")
+    alpha: int = setting(20, ge=0, doc="A stored copy is dropped once it has been sent more times than this.")
     resend: str = setting(
         "once", choices=("once", "each-contact"), doc="When an event goes towards a subscriber again."
     )

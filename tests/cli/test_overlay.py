@@ -28,7 +28,7 @@ def test_run_for_people(serai: Callable) -> None:
     answer = serai("run", "tinymq", *SMALL, "--set", "failures.fraction=0.1", "--out", "runs/one")
     assert answer.code == 0
     assert answer.out.startswith("TINYMQ · seed 0 · 60 nodes · 3 trees · 100 queries · 400 events")
-    assert "when all have subscribed again" in answer.out
+    assert "once all queries are renewed" in answer.out
     assert "written to runs/one" in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
 

@@ -93,7 +93,7 @@ def test_a_node_that_moves_stands_where_it_is_first_seen() -> None:
 
 def test_without_places_nodes_stand_near_those_they_met() -> None:
     picture = draw_run(tables([(None, None)] * 3), "")
-    assert "those who met stand near each other" in picture.svg
+    assert "nodes that met stand near each other" in picture.svg
     widths = [float(link.get("stroke-width", "nan")) for link in drawn(picture, "link")]
     assert widths[0] > widths[1]  # 0 and 1 met twice
 

@@ -73,7 +73,7 @@ def test_the_page_of_the_day(field: Path) -> None:
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org/2000/svg)", page)  # nothing from elsewhere
     assert page.count("<figure>") == 2
     assert page.count("<circle") == 3  # only three nodes have a place
-    assert "n1: 4 came, 2 missing" in page
+    assert "n1: 4 arrived, 2 missing" in page
     put(field.parent / "inbox", "bad.csv", [event(6, 1) | {"node": "<script>alert(1)</script>"}])
     run_once(load_pipeline(field), now=lambda: NOW + 86_400)
     later = (home / "reports" / "2026-11-12.html").read_text()

@@ -54,8 +54,8 @@ def texts(svg: str) -> list[str]:
 def test_the_sentence_is_worded_by_the_tests() -> None:
     """88.0 ± 1.8 and 85.0 ± 1.8 overlap, and no paired test parts them; the lifetimes are apart."""
     assert headline(results()) == (
-        "CET (88 %) and CED (85 %) deliver most, and no difference between them is certain, ahead of DG (48 %)."
-        " CET's first battery is empty after 2.5 days; with CED that takes 3.4."
+        "CET (88 %) and CED (85 %) deliver most, with no certain difference between them, ahead of DG (48 %). CET's"
+        " first battery is empty after 2.5 days; with CED that takes 3.4."
     )
     found = results()
     sure = {key: Estimate(one.mean, one.mean / 1000, one.count) for key, one in found.estimates.items()}
@@ -277,9 +277,9 @@ def test_the_edge_is_the_half_of_the_sensors_that_is_nearest_to_it() -> None:
     outer = {node for _, node in far[:20]}
     share = np.mean([run.world.event_sensor[event] in outer for event in lost.event])
     assert edge_share(run) == pytest.approx(share)
-    said = f"of all losses the outer half of the sensors has {100 * share:.0f} % under DG."
-    assert where_lost([run]) == f"Most is lost at the edge of the field: {said}"
-    assert " ".join(why_lost([run])).startswith("Of what is lost: DG: ")
+    said = f"the outer half of the sensors accounts for {100 * share:.0f} % under DG."
+    assert where_lost([run]) == f"Most losses occur at the edge of the field: {said}"
+    assert " ".join(why_lost([run])).startswith("Why pairs are lost: DG: ")
     short = serai.load_scenario("field", {"duration": "36 min", "sensors.count": 40}, protocol="ced")
     few = serai.simulate(short, seed=2, full_log=True)
     missed = losses_of(few)

@@ -18,16 +18,18 @@ def emulate(
         Path, typer.Option("--out", metavar="DIR", help="Stores and both runs go here.", show_default=False)
     ],
     protocol: ProtocolName = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement, events: all follow from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement and events all follow from it.")] = 0,
     clock: Annotated[
         Literal["virtual", "real"],
-        typer.Option("--clock", help="virtual: joined in memory, equal to the last bit; real: over TCP."),
+        typer.Option("--clock", help="virtual: in memory, equal to the last bit; real: over TCP."),
     ] = "virtual",
     speed: Annotated[
         float | None,
-        typer.Option("--speed", metavar="X", min=0.01, help="By the real clock: so many times as fast; default: 1."),
+        typer.Option("--speed", metavar="X", min=0.01, help="With the real clock: how many times as fast; default: 1."),
     ] = None,
-    processes: Annotated[bool, typer.Option("--processes", help="By the real clock: a process for each node.")] = False,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="With the real clock: a process for each node.")
+    ] = False,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:

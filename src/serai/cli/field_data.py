@@ -12,7 +12,7 @@ from serai.cli.options import PLAIN, AsJson, ProtocolName, Settings, print_json
 from serai.core.errors import BadInput, did_you_mean
 from serai.scenario.examples import example_folders
 
-pipelines = typer.Typer(help="Keep, match, deliver and report what comes home.", **PLAIN)
+pipelines = typer.Typer(help="Store, match, deliver and report what comes home.", **PLAIN)
 examples = typer.Typer(help="Examples to copy and change.", **PLAIN)
 
 _RECORDED_METRICS = (
@@ -27,14 +27,14 @@ Configuration = Annotated[str, typer.Argument(metavar="FILE", help="The TOML fil
 @pipelines.command()
 def run(
     file: Configuration,
-    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is done.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop once everything that has arrived is done.")] = False,
     poll: Annotated[str, typer.Option(metavar="T", help="How often to look for new files.")] = "5 s",
     only: Annotated[
         str | None, typer.Option(metavar="spool", help="Only keep what brokers send.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Land, read, match, keep and deliver what arrives, until stopped."""
+    """Land, read, match, store and deliver what arrives, until stopped."""
     from serai.cli.pipeline import seconds_of
     from serai.core.stopping import resumable
     from serai.pipeline.config import load_pipeline
@@ -62,7 +62,7 @@ def run(
 
 @pipelines.command()
 def status(file: Configuration, as_json: AsJson = False) -> None:
-    """Say how a pipeline stands; exit code 1 if an alert is on."""
+    """Show how a pipeline is doing; exit code 1 if there is an alert."""
     import time
 
     from serai.pipeline.config import load_pipeline
@@ -83,7 +83,7 @@ def retry(
     file: Configuration,
     match: Annotated[
         str | None,
-        typer.Option(metavar="FROM..TO", help="Match the events of these days anew, now.", show_default=False),
+        typer.Option(metavar="FROM..TO", help="Match the events of these days again, now.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -126,7 +126,7 @@ def replay(
     ] = None,
     settings: Settings = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="For orders at random; else the recorded one, or 0.")
+        int | None, typer.Option(min=0, metavar="N", help="For random orders; default: the recorded seed, or 0.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the simulated run to this folder.", show_default=False)
@@ -171,7 +171,7 @@ def copy(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where to.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy an example into a folder of its name."""
+    """Copy an example into a folder of the same name."""
     import shutil
 
     from serai.core.placing import check_new

@@ -26,12 +26,12 @@ def protocols(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME | check FILE.py]", help="Only this protocol; check: try one of yours.", show_default=False
+            metavar="[NAME | check FILE.py]", help="Only this protocol; check: try one of your own.", show_default=False
         ),
     ] = None,
-    new: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Write a protocol to start from.")] = None,
+    new: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Write a protocol file to start from.")] = None,
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="Of which kind of network: opportunistic or field.")
+        str, typer.Option(metavar="KIND", help="The kind of network: opportunistic or field.")
     ] = "opportunistic",
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +116,7 @@ def version(as_json: AsJson = False) -> None:
 def show_help(
     context: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]", help="Of this command.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="The command to explain.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:

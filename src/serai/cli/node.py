@@ -54,7 +54,7 @@ def node_init(
 def node_network(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the network is called.", show_default=False)],
     out: Out = None,
-    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How long it is valid.")] = 3650,
+    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How long the certificate is valid.")] = 3650,
     as_json: AsJson = False,
 ) -> None:
     """Make a network: its authority and its key, on your own machine."""
@@ -75,7 +75,7 @@ def node_enrol(
         Path, typer.Option("--network", metavar="DIR", help="The folder of the network.", show_default=False)
     ],
     out: Out = None,
-    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How long it is valid.")] = 1825,
+    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How long the certificate is valid.")] = 1825,
     as_json: AsJson = False,
 ) -> None:
     """Write the folder of a node of a network: settings and keys."""
@@ -103,10 +103,10 @@ def _keys() -> tuple[Callable[..., None], Callable[..., str]]:
 @nodes.command("run")
 def node_run(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="node.toml, or its folder.", show_default=False)],
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say more of what happens.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log more of what happens.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a node until it is told to stop (Ctrl-C, SIGTERM)."""
+    """Run a node until it is stopped (Ctrl-C, SIGTERM)."""
     from serai.node.checked import hand_over
     from serai.node.config import read_config
 
@@ -122,13 +122,13 @@ WhichNode = Annotated[
 ]
 Quality = Annotated[int, typer.Option("--qos", metavar="Q", min=0, max=2, help="Quality of service: 0, 1 or 2.")]
 UserName = Annotated[
-    str | None, typer.Option("--user", metavar="U", help="Your name there; the password is in SERAI_PASSWORD.")
+    str | None, typer.Option("--user", metavar="U", help="Your user name; the password is in SERAI_PASSWORD.")
 ]
 
 
 @nodes.command("status")
 def node_status(node: WhichNode = None, as_json: AsJson = False) -> None:
-    """Show how a running node is: neighbours, store, applications."""
+    """Show a running node: neighbours, store, applications."""
     import http.client
 
     from serai.node.status import summary
@@ -154,14 +154,16 @@ def node_status(node: WhichNode = None, as_json: AsJson = False) -> None:
 
 @nodes.command("publish")
 def node_publish(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What it is about.", show_default=False)],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to publish on.", show_default=False)],
     payload: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="The message; default: each line of stdin.")
     ] = None,
     node: WhichNode = None,
     qos: Quality = 1,
-    retain: Annotated[bool, typer.Option("--retain", help="Keep it for those who subscribe later.")] = False,
-    lifetime: Annotated[str | None, typer.Option("--lifetime", metavar="T", help="How long it lives: 2 h.")] = None,
+    retain: Annotated[bool, typer.Option("--retain", help="Retain it for those who subscribe later.")] = False,
+    lifetime: Annotated[
+        str | None, typer.Option("--lifetime", metavar="T", help="How long the message lives, such as '2 h'.")
+    ] = None,
     user: UserName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -194,14 +196,18 @@ def node_publish(
 @nodes.command("subscribe")
 def node_subscribe(
     filter: Annotated[str, typer.Argument(metavar="FILTER", help="Topics; + and # stand for any.")] = "#",
-    where: Annotated[str, typer.Option("--where", metavar="C", help="And of those what meets this: t > 30.")] = "",
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many.")] = None,
+    where: Annotated[
+        str, typer.Option("--where", metavar="C", help="Only messages that meet this condition: t > 30.")
+    ] = "",
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="Stop after this many messages.")
+    ] = None,
     node: WhichNode = None,
     qos: Quality = 1,
     user: UserName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print messages as they come, one a line: topic, then text."""
+    """Print messages as they come, one per line: topic, then text."""
     import asyncio
 
     async def listen() -> None:
@@ -220,7 +226,7 @@ def node_subscribe(
 
 @nodes.command("password")
 def node_password(as_json: AsJson = False) -> None:
-    """Read a password and print what node.toml keeps instead of it."""
+    """Read a password and print the hash that node.toml holds."""
     import getpass
     import secrets
 
@@ -243,7 +249,7 @@ def node_demo(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"as_it_should_be": as_it_should_be, "told": lines})
     if not as_it_should_be:
-        raise CannotRun("not every message has arrived once: is this machine very busy?")
+        raise CannotRun("not every message arrived exactly once: is this machine very busy?")
 
 
 def _application(node: str | None, user: str | None) -> Application:
@@ -275,7 +281,7 @@ def _door(node: str | None, name: str) -> tuple[str, int]:
 
 @nodes.command("log")
 def node_log(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of nodes.", show_default=False)],
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE", help="The stores of the nodes.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:

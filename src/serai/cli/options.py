@@ -38,7 +38,7 @@ Settings = Annotated[
 ]
 Like = Annotated[
     str | None,
-    typer.Option("--like", metavar="NAME", help="Set what makes a run comparable with another simulator's: the-one."),
+    typer.Option("--like", metavar="NAME", help="Set what makes a run comparable with another simulator: the-one."),
 ]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Run on this Spark cluster: spark://host:7077.")

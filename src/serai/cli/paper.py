@@ -26,9 +26,7 @@ def paper(
         Path | None,
         typer.Option(metavar="DIR", help="The folder of runs and report.", show_default="serai-paper-NAME"),
     ] = None,
-    ablate: Annotated[
-        bool, typer.Option("--ablate", help="Also run the other readings of the open points, one by one.")
-    ] = False,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Also try each other reading of the open points.")] = False,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the results as Markdown.", show_default=False)
     ] = None,

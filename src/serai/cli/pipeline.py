@@ -19,18 +19,22 @@ SubscriptionsPath = Annotated[
     typer.Option("--subscriptions", metavar="PATH", help="Table with the columns subscription and where."),
 ]
 
-Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of events that says when they were.")]
+Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the events that holds their time.")]
 
 
 def match(
-    events: Annotated[str, typer.Option(metavar="PATH", help="Table with the column event, and attributes.")],
+    events: Annotated[
+        str, typer.Option(metavar="PATH", help="Table with the column event, and one for each attribute.")
+    ],
     subscriptions: SubscriptionsPath,
-    out: Annotated[str, typer.Option(metavar="PATH", help="The answer: event and subscription of every match.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="The result: event and subscription of every match.")],
     mode: Annotated[str, typer.Option(metavar="M", help="pairs, counts, any or first.")] = "pairs",
     first: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="With --mode first: events per subscription.")
     ] = None,
-    order_by: Annotated[str, typer.Option(metavar="COLUMN", help="With --mode first: what orders events.")] = "event",
+    order_by: Annotated[
+        str, typer.Option(metavar="COLUMN", help="With --mode first: the column that orders events.")
+    ] = "event",
     time: Time = None,
     engine: Annotated[str, typer.Option(metavar="E", help="auto, index or keys.")] = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Stop if any row cannot be used.")] = False,
@@ -38,14 +42,14 @@ def match(
         str | None, typer.Option(metavar="FILE", help="Rows that cannot be used go here.", show_default=False)
     ] = None,
     partition_by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A folder for each value: subscription, or of events.")
+        str | None, typer.Option(metavar="COLUMN", help="One folder per value: subscription, or a column of events.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why this engine was chosen.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain why this engine was chosen.")] = False,
     master: Master = None,
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which events each subscription wants."""
+    """Find the events that each subscription wants."""
     from serai.matching.job import match_files
     from serai.matching.tables import check_free, check_there, format_of
     from serai.spark.session import spark_session
@@ -79,13 +83,13 @@ def match(
 def stream(
     events: Annotated[str, typer.Option(metavar="DIR", help="Folder in which files of events arrive.")],
     subscriptions: SubscriptionsPath,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Pairs, batch by batch; go on with what is there.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Pairs, batch by batch; continues what is there.")],
     time: Time = None,
     lateness: Annotated[
         str | None, typer.Option(metavar="T", help='How late events may come, such as "10 min"; needs --time.')
     ] = None,
     poll: Annotated[str, typer.Option(metavar="T", help="How often to look for new files.")] = "1 s",
-    once: Annotated[bool, typer.Option("--once", help="Stop when all that is there is matched.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop once everything that has arrived is matched.")] = False,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:

@@ -25,19 +25,19 @@ def plan(
         typer.Option(metavar="DIR", help="The plan's folder (SCENARIO-plan); an unfinished one is resumed."),
     ] = None,
     goal: Annotated[
-        list[str] | None, typer.Option(metavar="G", help='What to reach: "delivery_ratio >= 95 %". May be repeated.')
+        list[str] | None, typer.Option(metavar="G", help='A goal: "delivery_ratio >= 95 %". May be repeated.')
     ] = None,
     cost: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="What one costs: subscribers=400. May be repeated.")
+        list[str] | None, typer.Option(metavar="K=V", help="What each one costs: subscribers=400. May be repeated.")
     ] = None,
     vary: Annotated[
         list[str] | None, typer.Option(metavar="K=V,V", help="What may be chosen: subscribers.count=2..8.")
     ] = None,
     at_most: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The most runs of all deployments together.")
+        int | None, typer.Option(min=1, metavar="N", help="The most runs, over all deployments together.")
     ] = None,
     certain: Annotated[
-        bool, typer.Option("--certain", help="As sure as it says whatever runs are like; takes more of them.")
+        bool, typer.Option("--certain", help="Hold the stated certainty for any results; takes more runs.")
     ] = False,
     master: Master = None,
     remote: Remote = None,

@@ -14,11 +14,12 @@ from serai.core.errors import BadInput
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page here, not into the folder.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the page here instead of into the folder.", show_default=False),
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", metavar="T", help="Open here, and keep all from here: 0:44:00 or '44 min'."),
+        typer.Option("--from", metavar="T", help="Start here, and keep all from here: 0:44:00 or '44 min'."),
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help="Keep all up to here.")] = None,
     events: Annotated[

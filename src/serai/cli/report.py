@@ -18,7 +18,7 @@ def report(
     remote: Remote = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a run, demo, sweep or paper folder."""
+    """Write the report of a run, demo, sweep or paper."""
     from serai.log.folder import RUN_FILE
     from serai.report import write_report, write_run_report
     from serai.sweeping.results import open_sweep

@@ -54,7 +54,7 @@ def demo(
 def run(
     scenario: ScenarioName,
     protocol: ProtocolName = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement, events: all follow from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="World, movement and events all follow from it.")] = 0,
     settings: Settings = None,
     like: Like = None,
     out: Annotated[
@@ -66,10 +66,10 @@ def run(
     ] = False,
     until_death: Annotated[
         bool,
-        typer.Option("--until-death", help="Simulate until the first sensor dies, for its real lifetime."),
+        typer.Option("--until-death", help="Simulate until the first sensor dies, for the true lifetime."),
     ] = False,
     upper_bound: Annotated[
-        bool, typer.Option("--upper-bound", help="Also say what contacts alone would allow.")
+        bool, typer.Option("--upper-bound", help="Also show what contacts alone would allow.")
     ] = False,
     message_stats: Annotated[
         Path | None,

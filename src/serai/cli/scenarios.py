@@ -57,7 +57,7 @@ def scenario_show(
 def scenario_check(
     scenario: ScenarioName, protocol: ProtocolName = None, settings: Settings = None, as_json: AsJson = False
 ) -> None:
-    """Say all that is wrong with a scenario and the files it names."""
+    """List all that is wrong with a scenario and the files it names."""
     from serai.kinds import kind_of
     from serai.lab import load_scenario
 
@@ -99,7 +99,7 @@ def scenario_import(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace of contacts or positions.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="NAME.toml", help="The scenario to write.", show_default=False)],
     messages: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What is published: as The ONE reports it, or CSV.")
+        Path | None, typer.Option(metavar="FILE", help="What is published: a report of The ONE, or CSV.")
     ] = None,
     form: Annotated[
         str, typer.Option("--format", metavar="F", help="The format, if it cannot be told from the file.")
@@ -110,11 +110,11 @@ def scenario_import(
     protocol: Annotated[str, typer.Option(metavar="P", help="The protocol to run.")] = "dpsp",
     like: Like = None,
     time_unit: Annotated[
-        str | None, typer.Option(metavar="U", help="What the file counts time in: us, ms, s, min or h.")
+        str | None, typer.Option(metavar="U", help="The file's unit of time: us, ms, s, min or h.")
     ] = None,
     nodes: Annotated[str, typer.Option(metavar="N", help='Only these nodes: --nodes "1-41, n50".')] = "",
     gap: Annotated[
-        str | None, typer.Option(metavar="T", help="Contacts no further apart are one; positions further apart, a gap.")
+        str | None, typer.Option(metavar="T", help="Join contacts no further apart; positions further apart are a gap.")
     ] = None,
     min_contact: Annotated[str | None, typer.Option(metavar="T", help="Leave out contacts shorter than this.")] = None,
     offset: Annotated[
@@ -128,7 +128,7 @@ def scenario_import(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a scenario of a trace, and say what is in it."""
+    """Make a scenario from a trace, and show what is in it."""
     from serai.opportunistic.imported import ImportOptions, import_trace
 
     if out.exists():

@@ -35,7 +35,7 @@ def sweep(
     ] = None,
     until_ci: Annotated[
         str | None,
-        typer.Option(metavar="W", help="Stop a point when its interval is as narrow: 1%, or mean_delay_s=1%."),
+        typer.Option(metavar="W", help="Stop a point once its interval is this narrow: 1%, or mean_delay_s=1%."),
     ] = None,
     keep: Annotated[
         str | None, typer.Option(metavar="WHAT", help="Also keep the runs: ledger, or log with every transfer.")

@@ -75,10 +75,10 @@ class Settings(CommunitySettings):
         "kept", description="A returned event keeps its delivery count, or starts again at 0."
     )
     return_memory: Literal["empty", "returner"] = setting(
-        "empty", description="A returned copy's memory of whom it was sent for: empty, or it knows who left it here."
+        "empty", description="Whom a returned copy remembers as served: nobody, or the subscriber that left it here."
     )
     return_to_origin: bool = setting(
-        False, description="Whether an event may be returned to the community that it comes from, too."
+        False, description="Whether an event may also be returned to the community that it comes from."
     )
 
 

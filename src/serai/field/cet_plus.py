@@ -25,11 +25,11 @@ class Settings(cet.Settings):
     )
     floods: Literal["whole", "pruned"] = setting(
         "pruned",
-        description="In a flood every sensor speaks; or only those who reach somebody new, and layers are worked out"
-        " from a map.",
+        description="In a flood every sensor transmits; or only those that reach new ones do, and layers are worked"
+        " out from a map.",
     )
     return_memory: Literal["empty", "returner"] = setting(
-        "returner", description="A returned copy's memory of whom it was sent for: empty, or it knows who left it here."
+        "returner", description="Whom a returned copy remembers as served: nobody, or the subscriber that left it here."
     )
     silent_while_pausing: bool = setting(
         False, description="A pausing subscriber is silent: nothing is sent towards it (4.1 a: 'while moving')."

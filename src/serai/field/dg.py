@@ -43,17 +43,17 @@ class Settings(BaseModel):
     name: Literal["dg"] = "dg"
     resend: Literal["every-second", "each-contact", "once"] = setting(
         "every-second",
-        description="A sensor in contact sends its whole queue again every second, each event once a contact, or"
-        " each event once ever to a subscriber.",
+        description="A sensor in contact sends its whole queue again every second, each event once per contact, or"
+        " each event only once to a subscriber.",
     )
     match: Literal["subscriber", "sensor"] = setting(
         "subscriber", description="Events are matched by the subscriber on receipt, or before they are sent."
     )
     reach: Literal["touching", "same-cell"] = setting(
-        "touching", description="In contact: cells that touch, or only the same cell."
+        "touching", description="Nodes are in contact if their cells touch, or only if they are in the same cell."
     )
     budget: Literal["subscriber", "link"] = setting(
-        "subscriber", description="The events per second are a limit of the subscriber, or of each link."
+        "subscriber", description="The limit on events per second applies to the subscriber, or to each link."
     )
     silent_while_pausing: bool = setting(
         True, description="A pausing subscriber sends no Hello and nothing is sent to it (the paper: 'while moving')."

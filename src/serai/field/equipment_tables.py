@@ -26,7 +26,7 @@ EQUIPMENT = pa.schema(
         column("queue", INDEX, "copies that it can hold"),
         column("range_m", METRES, "how far it hears; null: reach is by cells", nullable=True),
         column("idle_w", pa.float64(), "power that it takes while it listens"),
-        column("idle_pj", PICOJOULES, "energy that listening took of it"),
+        column("idle_pj", PICOJOULES, "energy that it spent on listening"),
         column("harvest_w", _BY_HOUR, "power that it harvests in each hour of the day"),
         column("harvested_pj", PICOJOULES, "energy that it harvested"),
         column("wasted_pj", PICOJOULES, "of that, what its battery could not hold"),

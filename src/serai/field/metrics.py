@@ -44,7 +44,7 @@ class FieldMetrics(TimedMetrics):
     events: int = metric(says="Events born.")
     copies_per_event: float = metric(
         better=-1,
-        says="Transmissions per reception (CED, CET) or per event (DG), as published.",
+        says="Transmissions per reception (CED, CET) or per event (DG), as the papers count them.",
         label="copies",
         chapter="cost",
         compare_by="transmissions_per_event",
@@ -53,30 +53,37 @@ class FieldMetrics(TimedMetrics):
     lifetime_days: float = metric(
         "d",
         better=+1,
-        says="Time to the first sensor's death, simulated if the run went so far.",
+        says="Time until the first sensor dies: simulated if the run lasts that long, else extrapolated.",
         label="lifetime",
         chapter="cost",
     )
     lifetime_events_only_days: float = metric(
-        "d", better=+1, says="Extrapolated time to the first death if only events cost."
+        "d", better=+1, says="Extrapolated time until the first sensor dies, if only events cost energy."
     )
     lifetime_with_control_days: float = metric(
-        "d", better=+1, says="Extrapolated time to the first death if control costs too.", chapter="cost"
+        "d",
+        better=+1,
+        says="Extrapolated time until the first sensor dies, if control messages cost energy too.",
+        chapter="cost",
     )
     transmissions_per_event: float = metric(better=-1, says="Transmissions of events, per event born.", chapter="cost")
     receptions: int = metric(says="Pairs of an event and a subscriber that received it, wanted or not.")
     transmissions: int = metric(better=-1, says="Transmissions of events: hand-overs, relays, returns, placements.")
     control_energy_j: float = metric(
-        "J", better=-1, says="Energy that the control messages of all sensors take.", chapter="cost"
+        "J", better=-1, says="Energy needed for the control messages of all sensors.", chapter="cost"
     )
     idle_energy_j: float = metric("J", better=-1, says="Energy that all sensors spent on listening.", chapter="cost")
     harvested_energy_j: float = metric("J", says="Energy that all sensors harvested.", chapter="cost")
-    wasted_energy_j: float = metric("J", says="Of that, what their batteries could not hold.", chapter="cost")
-    wakings: int = metric(says="How often a sensor that was dead had harvested enough to live again.")
+    wasted_energy_j: float = metric(
+        "J", says="The part of the harvested energy that batteries could not hold.", chapter="cost"
+    )
+    wakings: int = metric(says="How often a dead sensor came back to life after harvesting enough energy.")
     control_messages: int = metric(better=-1, says="Control messages sent, of all kinds.")
     control_bits: int = metric("bit", better=-1, says="Bits of all control messages.")
     load_imbalance: float = metric(
-        better=-1, says="Energy spent on events by the busiest sensor, over the mean sensor's.", chapter="cost"
+        better=-1,
+        says="Energy that the busiest sensor spent on events, divided by the mean over all sensors.",
+        chapter="cost",
     )
     drops_expired: int = metric(
         better=-1, says="Copies dropped because they had outlived the events' lifetime.", chapter="drops"
@@ -93,7 +100,10 @@ class FieldMetrics(TimedMetrics):
     drops_dead: int = metric(better=-1, says="Copies lost because a sensor's battery was empty.", chapter="drops")
     sensors_alive: int = metric(better=+1, says="Sensors whose battery was not empty at the end.", chapter="cost")
     alive_share: float = metric(
-        "fraction", better=+1, says="Share of the run's seconds, over all sensors, in which they lived.", chapter="cost"
+        "fraction",
+        better=+1,
+        says="Share of the run during which sensors were alive, averaged over all sensors.",
+        chapter="cost",
     )
     fairness_communities: float = metric(
         better=+1,
@@ -102,13 +112,14 @@ class FieldMetrics(TimedMetrics):
         chapter="fairness",
     )
     upper_bound_direct: float = metric(
-        "fraction", says="Delivery ratio if every contact with its sensor delivered an event."
+        "fraction", says="Delivery ratio if every contact of a subscriber with an event's sensor delivered the event."
     )
     upper_bound_community: float = metric(
-        "fraction", says="Delivery ratio if every contact with its community delivered one."
+        "fraction",
+        says="Delivery ratio if every contact of a subscriber with an event's community delivered the event.",
     )
     upper_bound_epidemic: float = metric(
-        "fraction", says="Delivery ratio if subscribers also spread all events they meet."
+        "fraction", says="Delivery ratio if subscribers also passed on every event they came across."
     )
     upper_bound_direct_delay_s: float = metric("s", says="Mean delay of the pairs that `upper_bound_direct` delivers.")
     upper_bound_community_delay_s: float = metric(

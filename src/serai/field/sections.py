@@ -96,8 +96,8 @@ class FieldSection(Section):
     height_m: Metres = Field(200.0, gt=0, le=1e7, alias="height", description="From south to north.")
     cells: Cells = Field(
         (15, 15),
-        description="Columns and rows of the grid, [15, 12], or one number for both. Two nodes hear each"
-        " other if their cells are the same or touch; without meaning if there is a radio.range.",
+        description="Columns and rows of the grid, [15, 12], or one number for both. Two nodes hear each other if"
+        " their cells are the same or touch; unused if there is a radio.range.",
     )
 
     origin: Place | None = Field(
@@ -155,14 +155,14 @@ class SensorSection(Section):
     )
 
     failing: float = Field(
-        0.0, ge=0, le=1, description="The part of the sensors that fails, drawn for each seed: 0.2 is every fifth."
+        0.0, ge=0, le=1, description="The fraction of the sensors that fail, drawn for each seed: 0.2 is every fifth."
     )
     fail_at_s: WholeSeconds = Field(
         3600,
         ge=0,
         le=2_000_000_000,
         alias="fail_at",
-        description="When they fail, all at once, as of an empty battery.",
+        description="When they fail, all at once, as if their batteries were empty.",
     )
 
     idle_w: Watts = Field(
@@ -170,7 +170,7 @@ class SensorSection(Section):
         ge=0,
         le=MOST_W,
         alias="idle",
-        description="Power that a sensor takes while it listens, as it does all its life; in the papers' worlds none.",
+        description="Power that a sensor needs for listening, which it does all its life; none in the papers' worlds.",
     )
     harvest_w: Harvest = Field(
         (0.0,) * HOURS,
@@ -185,8 +185,8 @@ class SensorSection(Section):
     )
     relays: Places = Field(
         None,
-        description="Where relays stand, [[120, 80], [40, 15.5]] in metres from the field's lower left corner: sensors"
-        " at which nothing happens. `count` and `file` leave them out.",
+        description="Where relays stand, [[120, 80], [40, 15.5]] in metres from the field's lower left corner:"
+        " sensors without events of their own, not counted in `count` or `file`.",
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -256,10 +256,10 @@ class RadioSection(RadioCosts):
         0.0,
         ge=0,
         lt=1,
-        description="The part of all transmissions of events that is lost; only with protocols that acknowledge.",
+        description="The fraction of all transmissions of events that are lost; only with protocols that acknowledge.",
     )
     control_costs: bool = Field(
-        False, description="Whether the battery feels control messages too (they are counted in any case)."
+        False, description="Whether control messages also drain the battery (they are counted in any case)."
     )
 
 
@@ -301,7 +301,8 @@ class FieldScenario(Scenario):
     )
     begin: Instant | None = Field(
         None,
-        description="The date of the run's time 0, in UTC: files with dates count from it; left out: from their first.",
+        description="The date of the run's time 0, in UTC: files with dates count from it; left out: from their first"
+        " date.",
     )
     field: FieldSection = Field(default_factory=FieldSection)
     sensors: SensorSection = Field(default_factory=SensorSection)

@@ -87,7 +87,7 @@ class RouteSection(Section):
     stop_s: Seconds = Field(0.0, ge=0, alias="stop", description="How long it stops at every waypoint of a way.")
     stops: Stops = Field({}, description='How long it stops at places of the way: {gate = "2 min", pond = "30 s"}.')
     departures: Departures = Field(
-        (), description="When it sets off, from its first waypoint or back from its last; left out: without a rest."
+        (), description="When it sets off, from its first waypoint or back from its last; left out: without resting."
     )
     apart_s: Seconds = Field(
         0.0, ge=0, alias="apart", description="Each node of the group sets off this much later than the one before it."
@@ -114,7 +114,10 @@ class SubscriberSection(Section):
 
     name: str | None = Field(None, description="What the group is called, if there are several.")
     count: int = Field(
-        10, ge=0, le=10_000_000, description="How many there are; of tracks the first so many, left out: all of them."
+        10,
+        ge=0,
+        le=10_000_000,
+        description="How many there are; with tracks, the first so many, or all of them if left out.",
     )
     speed_min_mps: MetresPerSecond = Field(
         1.0,
@@ -133,7 +136,7 @@ class SubscriberSection(Section):
     )
     start: Literal["cold", "steady"] = Field(
         "cold",
-        description='"cold": all set off at time 0, from anywhere; "steady": as if they had long been on their way.',
+        description='"cold": all set off at time 0, from anywhere; "steady": as if they had moved for a long time.',
     )
     tracks: FilePath = Field(
         None,
@@ -147,22 +150,23 @@ class SubscriberSection(Section):
         None,
         gt=0,
         alias="gap",
-        description="Between two positions further apart in time a node is nowhere; left out: ten times the usual.",
+        description="Between two positions further apart in time than this a node is nowhere; left out: ten times the"
+        " usual interval.",
     )
-    route: RouteSection | None = Field(None, description="They keep to a route.")
+    route: RouteSection | None = Field(None, description="They follow a route.")
     repeat_s: Seconds | None = Field(
-        None, gt=0, alias="repeat", description='Tracks and departures begin anew after this time: "1 d".'
+        None, gt=0, alias="repeat", description='Tracks and departures repeat after this time: "1 d".'
     )
     turning_m: Metres | None = Field(
         None,
         ge=0,
         alias="turning",
-        description="Tracks and routes: where the way leaves a straight line by more than this, a new leg begins and is"
-        f' announced; left out: "{TURNING_M:g} m".',
+        description="Tracks and routes: where the path leaves a straight line by more than this, a new leg begins and"
+        f' is announced; left out: "{TURNING_M:g} m".',
     )
     outside: Literal["refuse", "away"] | None = Field(
         None,
-        description='Tracks beyond the field are refused (so if left out), or nobody is there meanwhile: "away".',
+        description='Tracks that leave the field are refused (the default), or nodes are absent while outside: "away".',
     )
     only_carries: bool | None = Field(
         None, description="Whether they ask for nothing and only carry what others want (CET); left out: no."

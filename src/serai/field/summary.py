@@ -24,7 +24,7 @@ _COSTS: Final = (
     Line("fairness", "{fairness_communities}", "over communities (Jain)"),
 )
 _UPPER_BOUNDS: Final = (
-    Line("bound", "{upper_bound_direct}", "delivered if every contact with an event's sensor did"),
+    Line("bound", "{upper_bound_direct}", "if every contact with an event's sensor delivered it"),
     Line("", "{upper_bound_community}", "if every contact with its community did"),
     Line("", "{upper_bound_epidemic}", "if subscribers carried everything everywhere"),
 )

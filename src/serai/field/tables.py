@@ -63,9 +63,11 @@ SENSORS = pa.schema(
         column("sent", COUNT, "event messages it sent"),
         column("received", COUNT, "event messages it accepted"),
         column("event_pj", PICOJOULES, "energy it spent on events"),
-        column("control_pj", PICOJOULES, "energy that its control messages take, whether or not the battery feels it"),
+        column(
+            "control_pj", PICOJOULES, "energy that its control messages need, whether or not they drain the battery"
+        ),
         *(column(name, PICOJOULES, says) for name, says in STEADY.items()),
-        column("died_s", SECONDS, "when its battery was empty for good; null: it lived at the end", nullable=True),
+        column("died_s", SECONDS, "when its battery was empty for good; null: it was alive at the end", nullable=True),
     ]
 )
 
@@ -98,7 +100,7 @@ CONTROL_ENERGY = pa.schema(
     [
         column("time_s", SECONDS, "the last second of a full minute, or of the run"),
         column("node", INDEX, "number of the sensor"),
-        column("control_pj", PICOJOULES, "what control messages took of its energy since its row before"),
+        column("control_pj", PICOJOULES, "energy that its control messages took since its previous row"),
     ]
 )
 
@@ -106,7 +108,7 @@ GROUPS = pa.schema(
     [
         column("node", INDEX, "node of the subscriber"),
         column("group", TEXT, "the group that it belongs to"),
-        column("turning_m", METRES, "how far from a straight line its way is announced as one leg"),
+        column("turning_m", METRES, "how far its path may leave a straight line and still be announced as one leg"),
         column("carries", pa.bool_(), "whether it asks for nothing, and only carries"),
     ]
 )

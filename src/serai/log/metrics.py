@@ -2,7 +2,7 @@
 
 A metric is a typed field of the class of its kind, and the field is its only declaration:
 
-    delivery_ratio: float = metric("fraction", better=+1, says="Delivered pairs, of all wanted ones.")
+    delivery_ratio: float = metric("fraction", better=+1, says="Share of the wanted pairs that were delivered.")
 
 The columns of tables, the documentation's check, reports, the terminal, `--json` and notebooks follow from it. Whole
 numbers always exist; a float that a run does not have (the delay when nothing was delivered) is NaN, and None in JSON.
@@ -71,17 +71,23 @@ class Metrics:
     protocol: str = metric(says="The protocol's name.")
     seed: int = metric(says="The seed of the run.")
     delivery_ratio: float = metric(
-        "fraction", better=+1, says="Delivered pairs, of all wanted ones.", label="delivered"
+        "fraction", better=+1, says="Share of the wanted pairs that were delivered.", label="delivered"
     )
-    wanted_pairs: int = metric(says="Pairs of something published and a subscriber that wants it.")
-    delivered_pairs: int = metric(better=+1, says="Wanted pairs whose subscriber got it.")
+    wanted_pairs: int = metric(says="Pairs of an event and a subscriber that wants it.")
+    delivered_pairs: int = metric(better=+1, says="Wanted pairs whose subscriber received the event.")
     lost_never_met: float = metric(
-        better=-1, full_log=True, says="Lost pairs whose subscriber never met anybody who had it."
+        better=-1, full_log=True, says="Lost pairs whose subscriber never met a node that held the event."
     )
-    lost_not_sent: float = metric(better=-1, full_log=True, says="Lost pairs that met, but nothing was sent.")
-    lost_stranded: float = metric(better=-1, full_log=True, says="Lost pairs that were sent something that never came.")
-    lost_expired: float = metric(better=-1, full_log=True, says="Lost pairs that were sent something too late.")
-    lost_full: float = metric(better=-1, full_log=True, says="Lost pairs for which there was no room.")
+    lost_not_sent: float = metric(
+        better=-1, full_log=True, says="Lost pairs whose subscriber met a node that held the event but was not sent it."
+    )
+    lost_stranded: float = metric(
+        better=-1, full_log=True, says="Lost pairs for which a copy was sent but never arrived."
+    )
+    lost_expired: float = metric(
+        better=-1, full_log=True, says="Lost pairs for which a copy was sent but expired on the way."
+    )
+    lost_full: float = metric(better=-1, full_log=True, says="Lost pairs for which a queue or store had no room.")
     lost_dead: float = metric(better=-1, full_log=True, says="Lost pairs whose last copy was in a sensor that died.")
 
     def as_dict(self) -> dict[str, Value | None]:
@@ -103,10 +109,10 @@ class TimedMetrics(Metrics):
     """The metrics of a run in which time passes between publication and delivery."""
 
     mean_delay_s: float = metric(
-        "s", better=-1, says="Mean time from publication to delivery, of the delivered pairs.", label="delay"
+        "s", better=-1, says="Mean time from publication to delivery, over the delivered pairs.", label="delay"
     )
     median_delay_s: float = metric("s", better=-1, says="Median delay of the delivered pairs.")
-    p95_delay_s: float = metric("s", better=-1, says="Delay that 95 % of the delivered pairs stay within.")
+    p95_delay_s: float = metric("s", better=-1, says="Delay that 95 % of the delivered pairs do not exceed.")
 
 
 class Served(NamedTuple):

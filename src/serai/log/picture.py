@@ -144,7 +144,7 @@ def _draw_legend(drawing: Drawing, height: float, on_a_map: bool) -> None:
     drawing.text(0, height + 29, "events from there that a subscriber got:")
     draw_amounts(drawing, 0, height + 44, ("0 %", "100 %"))
     if not on_a_map:
-        drawing.text(0, height + 59, "no places are known: those who met stand near each other")
+        drawing.text(0, height + 59, "positions are not known: nodes that met stand near each other")
 
 
 def share_delivered(tables: Mapping[str, pa.Table]) -> Floats:

@@ -33,7 +33,12 @@ NODES = pa.schema(
         column("node", INDEX, "number of the node; in a field sensors come first"),
         column("name", TEXT, "name of the node; nodes read from a file keep theirs"),
         column("role", WORD, "`sensor` or `subscriber` in a field, else `node`"),
-        column("x_m", METRES, "where it stands, from the left edge; null: it moves, or nobody knows", nullable=True),
+        column(
+            "x_m",
+            METRES,
+            "where it stands, from the left edge; null: it moves, or its place is not known",
+            nullable=True,
+        ),
         column("y_m", METRES, "where it stands, from the lower edge; null likewise", nullable=True),
     ]
 )
@@ -42,7 +47,7 @@ TRACKS = pa.schema(
     [
         column("node", INDEX, "a node that moves"),
         column("time_s", SECONDS, "when it is at this turning point"),
-        column("x_m", METRES, "where the turning point is; null: from here on nobody knows where it is", nullable=True),
+        column("x_m", METRES, "where the turning point is; null: from here on its place is not known", nullable=True),
         column("y_m", METRES, "where the turning point is; null likewise", nullable=True),
     ]
 )
@@ -64,7 +69,7 @@ EVENTS = pa.schema(
         column("channel", TEXT, "the channel it was published on; empty: none"),
         column("values", NUMBERS, "value of each attribute, in the order of `attributes` in `run.json`"),
         column("size_bytes", BYTES, "how large it is; 250 bits are 31.25 bytes"),
-        column("lifetime_s", SECONDS, "it expires so long after its birth; inf: never"),
+        column("lifetime_s", SECONDS, "how long after its birth it expires; inf: never"),
         column("target", INDEX, "the one node it is for; -1: for all subscribers"),
         column("transmissions", COUNT, "how often it was sent, refused or not; null: not counted", nullable=True),
     ]
@@ -118,7 +123,7 @@ DROPS = pa.schema(
         column("node", INDEX, "node at which it was lost"),
         column("addressee", INDEX, "node for which the copy was on its way; -1: none"),
         column("held", pa.bool_(), "whether it lay in the node's queue or store; false: it was never taken in"),
-        column("after", COUNT, "it happened after so many rows of `transfers`; null: no order is known", nullable=True),
+        column("after", COUNT, "how many rows of `transfers` came before it; null: no order is known", nullable=True),
         column("reason", WORD, "`expired`, `spent`, `full`, `stranded`, `dead`, `evicted` or `lost`: see below"),
     ]
 )

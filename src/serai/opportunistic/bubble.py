@@ -19,10 +19,12 @@ class BubbleRap(Router):
     """Bubble Rap."""
 
     lists = True
-    cliques: int = setting(3, ge=2, le=100, doc="k: who shares k - 1 familiar nodes with a community belongs to it.")
-    familiar: float = setting("10 min", time=True, doc="Who was met for longer than this, all in all, is familiar.")
+    cliques: int = setting(
+        3, ge=2, le=100, doc="k: a node that shares k - 1 familiar nodes with a community belongs to it."
+    )
+    familiar: float = setting("10 min", time=True, doc="A node met for longer than this in total is familiar.")
     window: float = setting("1 h", time=True, doc="A rank is the mean number of different nodes met in a window.")
-    hand_over: bool = setting(True, doc="Who hands a bundle into the community of a subscriber keeps none.")
+    hand_over: bool = setting(True, doc="A node that hands a bundle into a subscriber's community keeps no copy.")
 
     def start(self) -> None:
         """Nobody was met."""

@@ -64,7 +64,10 @@ class Settings(RouterSettings):
         "vote", description="Several priorities decide by majority, or the first that sees a difference decides."
     )
     hop_tolerance: int = setting(
-        0, ge=0, description="The Hop Count filter lets pass what is at most this many hops further at the neighbour."
+        0,
+        ge=0,
+        description="The Hop Count filter passes a bundle if the neighbour is at most this many hops further from a"
+        " subscriber.",
     )
     missing_entry: Literal["pass", "far"] = setting(
         "pass",
@@ -74,7 +77,7 @@ class Settings(RouterSettings):
         86_400.0, gt=0, alias="lifetime", description="How long an entry lives unless its subscriber renews it."
     )
     renewal: float = setting(
-        0.9, gt=0, le=1, description="A subscriber renews its entry after this part of the entry's lifetime."
+        0.9, gt=0, le=1, description="A subscriber renews its entry after this fraction of the entry's lifetime."
     )
 
     @field_validator("filters", "priorities", mode="before")

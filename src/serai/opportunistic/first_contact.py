@@ -22,8 +22,8 @@ class Settings(RouterSettings):
     name: Literal["first-contact"] = "first-contact"
     at_subscriber: Literal["goes-on", "ends"] = setting(
         "goes-on",
-        description="A subscriber is handed the bundle and the copy goes on its way; or the subscriber gets the copy"
-        " and the sender has none left (as in The ONE, where a message has one destination).",
+        description="A subscriber receives the bundle and the copy travels on; or the subscriber gets the copy and"
+        " the sender has none left (as in The ONE, where a message has one destination).",
     )
 
 

@@ -24,15 +24,15 @@ class MaxProp(Router):
     lists = True
     alpha: float = setting(1.0, ge=0.01, le=100, doc="What a meeting adds to a likelihood before all are normalised.")
     head_start: bool = setting(
-        True, doc="Bundles of few hops go first, as far as a mean contact reaches into the store."
+        True, doc="Bundles with few hops go first, as far as a mean contact reaches into the store."
     )
-    contacts: int = setting(10, ge=1, le=1000, doc="Over how many of the last contacts that mean is taken.")
+    contacts: int = setting(10, ge=1, le=1000, doc="How many of the last contacts that mean is taken over.")
     acks: bool = setting(True, doc="Acknowledgements spread, and bundles that all known subscribers have are dropped.")
     follows: str = setting(
         "paper",
         choices=("paper", "the-one"),
-        doc="That of the paper; or as in The ONE: lists cost nothing and arrive at once, the best bundle for all"
-        " neighbours goes first, and what was dropped for its acknowledgement may come again.",
+        doc="As in the paper; or as in The ONE: lists cost nothing and arrive at once, the best bundle over all"
+        " neighbours goes first, and a bundle dropped once acknowledged may come again.",
     )
 
     def start(self) -> None:

@@ -30,8 +30,8 @@ _WORST: Final = 0.1  # the share of subscribers that are called the worst served
 class OpportunisticMetrics(TimedMetrics):
     """All metrics of one run of an opportunistic network; `docs/opportunistic/results.md` says more."""
 
-    nodes: int = metric(says="Nodes of the network.")
-    contacts: int = metric(says="Contacts that began within the run and lasted.")
+    nodes: int = metric(says="Nodes in the network.")
+    contacts: int = metric(says="Contacts that began within the run, except those of zero length.")
     bundles: int = metric(says="Bundles published.")
     mean_hops: float = metric(better=-1, says="Mean number of transfers from the source to the subscriber.")
     copies_per_bundle: float = metric(better=-1, says="Copies that arrived somewhere, per bundle.", chapter="cost")
@@ -46,24 +46,30 @@ class OpportunisticMetrics(TimedMetrics):
     wasted_bytes: int = metric(
         "byte",
         better=-1,
-        says="Payload in transfers that broke, came twice or late, or were refused.",
+        says="Payload bytes of transfers that were broken off or refused, or that came twice or too late.",
         chapter="cost",
     )
-    control_share: float = metric("fraction", better=-1, says="Bytes of lists, of all bytes on the air.")
+    control_share: float = metric("fraction", better=-1, says="Share of lists in all bytes on the air.")
     lists: int = metric(says="Lists that arrived.")
-    transfers_relayed: int = metric(says="Transfers that gave a node a bundle which it had not seen.")
-    transfers_duplicate: int = metric(better=-1, says="Transfers of a bundle that the receiver had seen.")
+    transfers_relayed: int = metric(says="Transfers that gave a node a bundle it had not seen before.")
+    transfers_duplicate: int = metric(better=-1, says="Transfers of a bundle that the receiver had already seen.")
     transfers_refused: int = metric(better=-1, says="Transfers of a bundle for which the receiver had no room.")
-    transfers_late: int = metric(better=-1, says="Transfers that ended when the bundle had expired.")
-    transfers_broken: int = metric(better=-1, says="Transfers that the end of the contact broke.")
+    transfers_late: int = metric(better=-1, says="Transfers that ended after the bundle had expired.")
+    transfers_broken: int = metric(better=-1, says="Transfers broken off by the end of the contact.")
     transfers_unfinished: int = metric(says="Transfers under way when the run ended.")
     drops_expired: int = metric(
         better=-1, says="Copies that left a store because the bundle had expired.", chapter="drops"
     )
-    drops_evicted: int = metric(better=-1, says="Copies that left a full store for others.", chapter="drops")
-    drops_full: int = metric(better=-1, says="Bundles born into a store without room.", chapter="drops")
-    store_mean_bytes: float = metric("byte", better=-1, says="What a store held, over nodes and time.")
-    store_peak_bytes: int = metric("byte", better=-1, says="The most that any store held.")
+    drops_evicted: int = metric(
+        better=-1, says="Copies that left a full store to make room for others.", chapter="drops"
+    )
+    drops_full: int = metric(
+        better=-1, says="Bundles dropped at birth because their source's store was full.", chapter="drops"
+    )
+    store_mean_bytes: float = metric(
+        "byte", better=-1, says="Mean number of bytes in a store, over all nodes and the whole run."
+    )
+    store_peak_bytes: int = metric("byte", better=-1, says="Largest number of bytes that any store held.")
     fairness_channels: float = metric(
         better=+1,
         says="Jain's index of the delivery ratios of channels.",
@@ -79,14 +85,14 @@ class OpportunisticMetrics(TimedMetrics):
     worst_tenth_ratio: float = metric(
         "fraction",
         better=+1,
-        says="Mean delivery ratio of the worst served tenth of the subscribers.",
+        says="Mean delivery ratio of the worst-served tenth of the subscribers.",
         label="worst tenth delivered",
         chapter="fairness",
     )
     starved_subscribers: float = metric(
         "fraction",
         better=-1,
-        says="Subscribers that got nothing of what they wanted, of all.",
+        says="Share of the subscribers that received nothing they wanted.",
         chapter="fairness",
     )
 

@@ -40,8 +40,8 @@ class Parameters(RouterSettings):
     aging_unit_s: Seconds = setting(30.0, gt=0, alias="aging_unit", description="The time unit of `aging`.")
     variant: Literal["rfc", "the-one"] = setting(
         "rfc",
-        description='That of the RFC; or as in The ONE (which needs seen = "live"): what neighbours know is known for'
-        " nothing at any moment, in the first version also added up, and who is likeliest of all is served first.",
+        description='As in the RFC; or as in The ONE (which needs seen = "live"): what neighbours know is available at'
+        " any moment at no cost, in the first version it is also added up, and the likeliest of all is served first.",
     )
 
     @model_validator(mode="after")

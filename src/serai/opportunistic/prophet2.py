@@ -20,21 +20,27 @@ class Settings(prophet.Parameters):
 
     name: Literal["prophet2"] = "prophet2"
     encounter_max: float = setting(
-        0.7, gt=0, lt=1, description="P_encounter_max: how much a contact raises predictability, at the most."
+        0.7, gt=0, lt=1, description="P_encounter_max: how much a contact raises predictability at most."
     )
     interval_s: Seconds = setting(
-        1800.0, gt=0, alias="interval", description="I_typ: so long after the last one an encounter counts in full."
+        1800.0,
+        gt=0,
+        alias="interval",
+        description="I_typ: an encounter counts in full if the last one was this long ago.",
     )
     encounter_first: float = setting(
         0.5, gt=0, lt=1, description="P_encounter_first: the predictability after the first encounter."
     )
     first_threshold: float = setting(
-        0.1, ge=0, le=1, description="P_first_threshold: with less than this, an encounter is a first one again."
+        0.1,
+        ge=0,
+        le=1,
+        description="P_first_threshold: below this predictability, an encounter counts as a first one again.",
     )
     forward: Literal["greater", "at-least"] = setting(
         "greater",
-        description="A bundle is offered to who is likelier to meet a subscriber (GRTR), or at least as likely (as in"
-        " The ONE), so that it floods where nobody knows anything.",
+        description="A bundle is offered to a node that is likelier to meet a subscriber (GRTR), or at least as"
+        " likely (as in The ONE), so that it floods where no node knows anything.",
     )
 
 

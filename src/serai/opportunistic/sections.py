@@ -145,11 +145,11 @@ class NodeSection(Section):
     count: int = Field(
         100, ge=2, le=_MOST_NODES, description="How many there are; left out with a trace, which says it."
     )
-    sources: int | None = Field(None, ge=1, description="How many publish; if left out, everybody may.")
-    sinks: int | None = Field(None, ge=0, description="How many subscribe; if left out, everybody does.")
+    sources: int | None = Field(None, ge=1, description="How many publish; if left out, all may.")
+    sinks: int | None = Field(None, ge=0, description="How many subscribe; if left out, all do.")
     carriers: Literal["all", "others"] = Field(
         "all",
-        description='Who carries what he has not subscribed to: everybody, or only "others" than sources and sinks.',
+        description='Who carries bundles for others: all nodes, or only "others" than sources and sinks.',
     )
     store_bytes: Bytes = Field(
         20_000_000, ge=0, le=1 << 60, alias="store", description="How much a node can hold, its own bundles included."
@@ -159,14 +159,14 @@ class NodeSection(Section):
     ] = Field(
         "oldest",
         description="A full store refuses a bundle, or drops others for it: the oldest; those that expire soonest;"
-        " those that it took in first, which it may take again (as in The ONE); the youngest; the largest; those it has"
-        " itself handed on most often; or those on channels that the fewest of its contacts so far wanted.",
+        " those that it took in first, which it may take again (as in The ONE); the youngest; the largest; those it"
+        " has itself handed on most often; or those on channels that the fewest of its contacts so far wanted.",
     )  # fmt: skip
     keep_own: int = Field(
         0,
         ge=0,
         le=_MOST_NODES,
-        description="A node does not drop its own bundle for others before so many neighbours have it.",
+        description="A node does not drop its own bundle for others until this many neighbours have it.",
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -199,10 +199,10 @@ class ChannelSection(Section):
         1.0,
         ge=0,
         le=10,
-        description="Zipf's exponent: the n-th channel is chosen by subscribers n to the power of minus this as often"
-        " as the first; 0: all alike.",
+        description="Zipf's exponent s: subscribers choose the n-th channel n^-s times as often as the first; 0: all"
+        " equally often.",
     )
-    activity: float = Field(0.0, ge=0, le=10, description="The same for how often something is published on a channel.")
+    activity: float = Field(0.0, ge=0, le=10, description="Zipf's exponent for publications on a channel.")
     each: int = Field(8, ge=1, description="How many channels each sink subscribes to.")
 
     def violations(self) -> Iterator[Violation]:
@@ -236,8 +236,8 @@ class BundleSection(Section):
         ge=0,
         alias="lifetime_unit",
         description='Lifetimes end to the instant (0), or count in whole units of this (The ONE: "1 min"; needs step):'
-        " with less than one left a bundle goes to subscribers only, and a node looks once in that time, when it is not"
-        " sending, what it has to drop.",
+        " with less than one left a bundle goes to subscribers only, and once per unit, when it is not sending, a"
+        " node looks for what it has to drop.",
     )
     file: FilePath = Field(
         None,
@@ -272,19 +272,19 @@ class InterestSection(Section):
 
     alike: Literal["nobody", "group", "community"] = Field(
         "nobody",
-        description="Who wants the same channels: each sink chooses for itself, or groups of them have one taste; sinks"
-        " are in groups in turn, or in communities of those who spend time together in this run (by modularity).",
+        description="Which sinks want the same channels: each chooses for itself, or groups share one taste; sinks"
+        " join groups in turn, or communities of those that spend time together in this run (by modularity).",
     )
     groups: int = Field(4, ge=1, le=_MOST_NODES, description='How many groups there are (alike = "group").')
     mixing: float = Field(
-        0.0, ge=0, le=1, description="The share of channels that a sink chooses for itself, not like its group."
+        0.0, ge=0, le=1, description="The share of channels that a sink chooses for itself rather than like its group."
     )
     change_s: Seconds = Field(
         0.0,
         ge=0,
         alias="change",
-        description="After each such time, popularity is dealt anew among the channels, and sinks choose again by the"
-        " same tastes; 0: never.",
+        description="After each such period, popularity is dealt anew among the channels, and sinks choose again by"
+        " the same tastes; 0: never.",
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -316,8 +316,8 @@ class ContentSection(RecordedEvents):
         4,
         ge=1,
         le=1000,
-        description="Into how many parts each attribute's domain is cut; a sink subscribes to all cells, each of them a"
-        " channel, that its range touches.",
+        description="Into how many parts each attribute's domain is cut; each cell is a channel, and a sink"
+        " subscribes to all that its range touches.",
     )
 
     def violations(self) -> Iterator[Violation]:
@@ -347,7 +347,7 @@ class OpportunisticScenario(Scenario):
         0.0,
         ge=0,
         alias="step",
-        description="Everything happens at its exact time (0), or at multiples of this, as in simulators of ticks:"
+        description="Everything happens at its exact time (0), or at multiples of this, as simulators with ticks do:"
         ' "1 s".',
     )
     begin: Instant | None = Field(

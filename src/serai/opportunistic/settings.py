@@ -15,11 +15,12 @@ class RouterSettings(BaseModel):
 
     seen: Literal["live", "vector", "bloom"] = setting(
         "vector",
-        description="How a node knows what its neighbour has seen: by asking for free at any moment (as in The ONE), by"
-        " a list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
+        description="How a node knows what its neighbour has seen: by asking at any moment at no cost (as in The"
+        " ONE), by a list of ids, or by a Bloom filter, which are sent when a contact begins and cost bytes and time.",
     )
     order: Literal["random", "oldest", "newest", "smallest", "soonest"] = setting(
-        "random", description='Which of several bundles goes first when nothing else decides; "soonest": to expire.'
+        "random",
+        description='Which of several bundles goes first when nothing else decides; "soonest": the first to expire.',
     )
     wanted_first: bool = setting(
         False, description="Bundles that the neighbour has subscribed to go before all others, whatever their priority."
@@ -27,7 +28,7 @@ class RouterSettings(BaseModel):
     consume: bool = setting(
         False, description="A node that has subscribed to a bundle does not carry it on to others (as in The ONE)."
     )
-    skip_late: bool = setting(False, description="A bundle that would expire before it has been sent is not begun.")
+    skip_late: bool = setting(False, description="A transfer is not begun if its bundle would expire before it ends.")
     announce: Literal["repeat", "change"] = setting(
         "repeat",
         description="A list waits for `repeat`, or is sent at once when the node's own subscriptions change.",

@@ -35,13 +35,15 @@ class SocialCast(Router):
     """SocialCast."""
 
     lists = True
-    replicas: int = setting(1, ge=1, le=1000, doc="Gamma: how many copies of a bundle its publisher puts on their way.")
-    period: float = setting("1 min", time=True, doc="How often a node works out its utilities.")
+    replicas: int = setting(1, ge=1, le=1000, doc="Gamma: how many copies of a bundle its publisher sends out.")
+    period: float = setting("1 min", time=True, doc="How often a node recomputes its utilities.")
     change_weight: float = setting(0.25, ge=0, le=1, doc="The weight of how much the neighbourhood changes.")
     company_weight: float = setting(0.75, ge=0, le=1, doc="The weight of being with subscribers.")
-    hysteresis: float = setting(0.05, ge=0, le=1, doc="By so much a carrier's utility must be above one's own.")
+    hysteresis: float = setting(
+        0.05, ge=0, le=1, doc="How much a new carrier's utility must exceed that of the present one."
+    )
     wander: float = setting(
-        0.1, ge=0, le=100, doc="The Kalman filter: variance of the level, that of observations is 1."
+        0.1, ge=0, le=100, doc="The Kalman filter: variance of the level; that of the observations is 1."
     )
 
     def start(self) -> None:

@@ -23,7 +23,8 @@ class Settings(RouterSettings):
         8, ge=1, le=30_000, description="Copies of a bundle that its source may give away, its own included."
     )
     spray: Literal["binary", "source"] = setting(
-        "binary", description="A holder of several copies gives half of them, or the source gives single ones."
+        "binary",
+        description="A holder of several copies hands over half of them, or only the source hands over single ones.",
     )
 
 

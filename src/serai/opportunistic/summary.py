@@ -23,7 +23,7 @@ _AFTER: Final = (
     Line("on air", "{bytes_per_delivery} B", "per delivery; lists are {control_share} of all bytes"),
     Line("store", "{store_mean_bytes} B", "on average, {store_peak_bytes} at most"),
     Line("fairness", "{fairness_subscribers}", "over subscribers, {fairness_channels} over channels (Jain)"),
-    Line("", "{worst_tenth_ratio}", "delivered to the worst served tenth of subscribers"),
+    Line("", "{worst_tenth_ratio}", "delivered to the worst-served tenth of subscribers"),
 )
 
 

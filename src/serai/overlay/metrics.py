@@ -28,39 +28,43 @@ _PJ_PER_J: Final = 1e12
 class OverlayMetrics(Metrics):
     """All metrics of one run of an overlay; `docs/overlay/index.md` says more."""
 
-    nodes: int = metric(says="Nodes of the network.")
+    nodes: int = metric(says="Nodes in the network.")
     trees: int = metric(says="Trees, one for each root.")
     events: int = metric(says="Events published.")
     subscriptions: int = metric(says="Subscriptions (queries).")
     duplicates: int = metric(
-        better=-1, says="Notifications of an event that the subscriber had been notified of already."
+        better=-1, says="Notifications of an event of which the subscriber had already been notified."
     )
-    lost_events: int = metric(better=-1, says="Events that reached no rendezvous in some tree they were sent to.")
-    nodes_per_query: float = metric(better=-1, says="Nodes that store a query, in all trees together.", chapter="cost")
-    query_path_hops: float = metric(
-        better=-1, says="Hops from a subscriber to a node that stores its query, on average."
+    lost_events: int = metric(
+        better=-1, says="Events that failed to reach a rendezvous in at least one tree they were sent to."
     )
+    nodes_per_query: float = metric(
+        better=-1, says="Mean number of nodes that store a query, in all trees together.", chapter="cost"
+    )
+    query_path_hops: float = metric(better=-1, says="Mean hops from a subscriber to a node that stores its query.")
     query_hops_own_tree: float = metric(
         better=-1,
-        says="Transmissions of a query in the subscriber's own tree.",
+        says="Mean transmissions of a query in the subscriber's own tree.",
         label="query hops, own tree",
         chapter="cost",
     )
     query_hops_all_trees: float = metric(
         better=-1,
-        says="Transmissions of a query in all trees together.",
+        says="Mean transmissions of a query in all trees together.",
         label="query hops, all trees",
         chapter="cost",
     )
     notification_delay_ratio: float = metric(
         better=-1,
-        says=f"Hops over the rendezvous by hops of the shortest path: mean of the ratios, first {COMPARED} queries.",
+        says=f"Hops via the rendezvous divided by hops on the shortest path: mean ratio, first {COMPARED} queries.",
     )
     notification_delay_ratio_margin: float = metric(
-        says="Half the width of the 95 % interval of that mean; 0 if all queries were compared."
+        says="Half the width of the 95 % interval of the mean ratio; 0 if all queries were compared."
     )
-    notification_delay_ratio_of_means: float = metric(better=-1, says="The same as the ratio of the means.")
-    notification_hops: float = metric(better=-1, says="Mean hops from publisher over rendezvous to subscriber.")
+    notification_delay_ratio_of_means: float = metric(
+        better=-1, says="Mean hops via the rendezvous divided by mean hops on the shortest path."
+    )
+    notification_hops: float = metric(better=-1, says="Mean hops from publisher via rendezvous to subscriber.")
     shortest_hops: float = metric(says="Mean hops from publisher to subscriber on the shortest path.")
     transmissions_per_event: float = metric(
         better=-1, says="Transmissions on the way to the rendezvous, per event.", chapter="cost"
@@ -75,13 +79,15 @@ class OverlayMetrics(Metrics):
         better=-1, says="Gini coefficient of the messages per node: 0 even, 1 all at one node.", chapter="cost"
     )
     busiest_rendezvous_share: float = metric(
-        "fraction", better=-1, says="Share of the events that meet at one node, the busiest.", chapter="cost"
+        "fraction", better=-1, says="The busiest rendezvous node's share of all arrivals of events.", chapter="cost"
     )
     state_per_node: float = metric(
-        better=-1, says="Keys that a node knows and query messages that it keeps, on average.", chapter="cost"
+        better=-1, says="Mean number of keys that a node knows and query messages that it keeps.", chapter="cost"
     )
-    state_per_node_max: float = metric(better=-1, says="The same for the node with most.", chapter="cost")
-    info_messages: int = metric(better=-1, says="Advertisements sent until the trees stood.")
+    state_per_node_max: float = metric(
+        better=-1, says="Keys and query messages at the node that has the most.", chapter="cost"
+    )
+    info_messages: int = metric(better=-1, says="Advertisements sent until the trees were complete.")
     energy_j: float = metric(
         "J", better=-1, says="Energy that all nodes spent on events, queries and notifications.", chapter="cost"
     )
@@ -99,18 +105,20 @@ class OverlayMetrics(Metrics):
     rekeyed_nodes: float = metric(better=-1, says="Living nodes that lost a key and had to join anew.")
     changed_nodes: float = metric(better=-1, says="Living nodes whose key or distance to some root changed.")
     repair_messages: float = metric(
-        better=-1, says="Messages of the repair: news, requests and answers, queries handed on."
+        better=-1, says="Messages sent for the repair: news, requests and answers, and queries handed on."
     )
     handed_off_messages: float = metric(better=-1, says="Query messages from parents to new children.")
-    resubscription_messages: float = metric(better=-1, says="Transmissions when all living subscribers ask again.")
+    resubscription_messages: float = metric(
+        better=-1, says="Transmissions when all living subscribers renew their queries."
+    )
     delivery_ratio_unrepaired: float = metric(
-        "fraction", better=+1, says="Of pairs of living nodes, before anybody knows of the dead."
+        "fraction", better=+1, says="Delivery ratio among living nodes before any failure has been noticed."
     )
     delivery_ratio_repaired: float = metric(
-        "fraction", better=+1, says="The same when trees are mended and queries handed on."
+        "fraction", better=+1, says="Delivery ratio among living nodes once trees are mended and queries handed on."
     )
     delivery_ratio_renewed: float = metric(
-        "fraction", better=+1, says="The same when all subscribers have asked again."
+        "fraction", better=+1, says="Delivery ratio among living nodes once all subscribers have renewed their queries."
     )
 
     def __repr__(self) -> str:

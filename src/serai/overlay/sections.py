@@ -43,7 +43,7 @@ class NodeSection(Section):
     placement: Literal["uniform", "grid", "file", "links"] = Field(
         "uniform",
         description='Where they stand: "uniform" at random, on a regular "grid", or as a "file" says; or "links": a'
-        " file says who hears whom, and nobody stands anywhere.",
+        " file says who hears whom, and there are no positions.",
     )
     file: FilePath = Field(
         None,
@@ -54,7 +54,7 @@ class NodeSection(Section):
         1000,
         ge=1,
         le=1_000_000,
-        description='How often "uniform" is drawn anew until every node can reach every other.',
+        description='How often "uniform" may be drawn anew until every node can reach every other.',
     )
     largest: bool = Field(
         False, description="Whether to go on with the largest part of a network that is not connected."

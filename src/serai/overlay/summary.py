@@ -29,9 +29,9 @@ _LINES: Final = (
 _AFTER_FAILURES: Final = (
     Line("failed", "{failed_nodes}", "nodes; {rekeyed_nodes} others lost their key, {cut_off_nodes} any path"),
     Line("repair", "{repair_messages}", "messages; {changed_nodes} nodes changed state"),
-    Line("delivered", "{delivery_ratio_unrepaired}", "before anybody knows"),
-    Line("", "{delivery_ratio_repaired}", "when the trees are mended"),
-    Line("", "{delivery_ratio_renewed}", "when all have subscribed again"),
+    Line("delivered", "{delivery_ratio_unrepaired}", "before any failure is noticed"),
+    Line("", "{delivery_ratio_repaired}", "once the trees are mended"),
+    Line("", "{delivery_ratio_renewed}", "once all queries are renewed"),
 )
 
 

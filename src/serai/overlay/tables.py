@@ -69,8 +69,10 @@ NOTIFICATIONS = pa.schema(
         column("event", INDEX, "number of the event"),
         column("subscription", INDEX, "the subscription that it matches, and whose node was told"),
         column("tree", INDEX, "the tree in which they met"),
-        column("hops", INDEX, "hops from the publisher over the rendezvous to the subscriber"),
-        column("shortest", INDEX, "hops from the publisher to the subscriber on the shortest path; -1: not looked for"),
+        column("hops", INDEX, "hops from the publisher via the rendezvous to the subscriber"),
+        column(
+            "shortest", INDEX, "hops from the publisher to the subscriber on the shortest path; -1: not searched for"
+        ),
         column("again", pa.bool_(), "whether the subscriber had been told of this event before, by another tree"),
     ]
 )

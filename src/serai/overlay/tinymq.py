@@ -86,8 +86,8 @@ class OverlaySettings(BaseModel):
     attribute_bits: int = setting(6, ge=1, le=MOST_BITS, description="Bits of a rendezvous key for each attribute (l).")
     mapping: Mapping = setting(
         "split",
-        description="A rendezvous key is one attribute's bits after the other's (the paper), or their bits in turn"
-        " (Morton).",
+        description="A rendezvous key lists the attributes' bits one attribute after the other (the paper), or"
+        " interleaves them (Morton).",
     )
     query_trees: Literal["all", "own"] = setting(
         "all", description="A query goes to all trees (the paper), or only to the subscriber's own."
@@ -98,8 +98,8 @@ class OverlaySettings(BaseModel):
 
     zones: Literal["arrival", "subtree"] = setting(
         "arrival",
-        description="Each child gets half of what its parent has left, in the order in which they join (the paper), or"
-        " a part by the size of its subtree.",
+        description="Each child gets half of what its parent has left, in the order in which they join (the paper),"
+        " or a share that depends on the size of its subtree.",
     )
 
     @model_validator(mode="after")
@@ -146,9 +146,9 @@ class Settings(OverlaySettings):
     name: Literal["tinymq"] = "tinymq"
     routing: Routing = setting(
         "strict",
-        description="Past the tree's edges a message goes to a neighbour whose key shares more with its rendezvous key"
-        " than the node's own does, or (greedy) is nearer in the tree; or along tree edges only; or as the paper prints"
-        " it, which loses events.",
+        description="Besides tree edges, a message may take a link to a neighbour whose key shares more with its"
+        " rendezvous key than the node's own does, or (greedy) is nearer in the tree; or along tree edges only; or as"
+        " the paper prints it, which loses events.",
     )
 
     def layers(self, trees: int) -> list[list[int]]:

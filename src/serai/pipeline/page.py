@@ -77,9 +77,10 @@ def page_of(status: Status, config: Pipeline, now: float) -> str:
     alerts = "".join(f"<li>{escape(alert)}" for alert in status.alerts)
     pictures = [
         _figure(
-            map_of(status.nodes), "What is missing where: the amber part of a disc is missing, a ring was never heard."
+            map_of(status.nodes),
+            "Where events are missing: the amber part of a disc is missing; a ring marks a node that was never heard.",
         ),
-        _figure(strips_of(status.nodes, cells), "What is missing when: blue came, amber is missing."),
+        _figure(strips_of(status.nodes, cells), "When events are missing: blue arrived, amber is missing."),
     ]
     parts = [
         f'<h1>Field report · {moment:%Y-%m-%d %H:%M} UTC</h1><p class="lead">{escape(in_one_sentence(status))}</p>',
@@ -177,7 +178,7 @@ def map_of(nodes: Sequence[NodeReport]) -> str | None:
     for node, x_m, y_m in placed:
         cx, cy = left + (x_m - float(x.min())) * scale, height - edge - (y_m - float(y.min())) * scale
         share = 0.0 if node.completeness is None else 1 - node.completeness
-        title = f"{node.node}: {node.arrived:,} came, {'?' if node.missing is None else f'{node.missing:,}'} missing"
+        title = f"{node.node}: {node.arrived:,} arrived, {'?' if node.missing is None else f'{node.missing:,}'} missing"
         heard = node.last_event is not None
         drawing.circle(cx, cy, r, title, fill=ink("p0") if heard else ink("ground"), stroke=ink("p0"), stroke_width=1.5)
         if share > 0:
@@ -283,7 +284,7 @@ def _tables(status: Status) -> list[str]:
         ),
         _table(
             "Carriers",
-            ["carrier", "events", "of nodes", "delay, median", "last came home"],
+            ["carrier", "events", "of nodes", "delay, median", "last arrival"],
             len(status.carriers),
             ([e.carrier, f"{e.events:,}", str(e.nodes), in_time(e.median_delay_s), _at(e.last_arrival)]
              for e in status.carriers),

@@ -102,8 +102,8 @@ def _no_protocol(found: Found) -> list[str]:
     for goal, bound in zip(found.search.goals, found.bounds, strict=True):
         if bound is not None and bound < goal.bound:
             return [
-                f"No protocol could do better than {100 * bound:.1f} % with these ways where {goal.text} is asked for:"
-                " more or other ways are needed, not another protocol."
+                f"No protocol could do better than {100 * bound:.1f} % with these paths where {goal.text} is asked"
+                " for: more or other paths are needed, not another protocol."
             ]
     return []
 
@@ -180,7 +180,7 @@ def said_goal(goal: Goal, value: Value) -> str:
 _WHAT = {
     "delivered": "of what is wanted arrives",
     "on_time": "of what is wanted arrives",
-    "reached": "of the readings are with somebody",
+    "reached": "of the readings reach a subscriber",
 }
 
 

@@ -42,16 +42,16 @@ class RecordedEvents(Section):
 
     file: FilePath = Field(
         None,
-        description="What really happened, instead of drawing it: CSV or Parquet with columns time, sensor, and an"
-        " attribute each. A relative path starts at the folder of this scenario.",
+        description="What really happened, instead of drawing it: CSV or Parquet with columns time, sensor, and one"
+        " for each attribute. A relative path starts at the folder of this scenario.",
     )
     every_s: Seconds | None = Field(
-        None, gt=0, alias="every", description="Of the file, of each sensor: no more than one reading in this time."
+        None, gt=0, alias="every", description="From the file, for each sensor: at most one reading in this time."
     )
     on_change: dict[str, float] | None = Field(
         None,
-        description="Of the file, of each sensor: only readings in which one of these attributes has changed by so much"
-        " since the last: {temperature = 0.5}.",
+        description="From the file, for each sensor: only readings in which one of these attributes has changed by"
+        " this much since the last: {temperature = 0.5}.",
     )
 
     def violations(self) -> Iterator[Violation]:

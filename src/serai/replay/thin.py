@@ -138,6 +138,6 @@ def in_words(head: dict[str, Any]) -> str:
     named = f" and of {', '.join(map(str, cut['events']))}" if cut["events"] else ""
     return (
         f"{cut['kept']:,} of {cut['rows']:,} transfers are in the page: all from {cut['begin_s']:.0f} s to"
-        f" {cut['end_s']:.0f} s (--from, --to), and the whole life of 1 event in {cut['one_in']}{named} (--events);"
-        " the others are in sums by the minute. Counts, queues and energy are exact"
+        f" {cut['end_s']:.0f} s (--from, --to), and the whole life of 1 event in {cut['one_in']}{named} (--events); the"
+        " others are summed by the minute. Counts, queues and energy are exact"
     )

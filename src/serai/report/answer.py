@@ -28,7 +28,7 @@ def opening(results: Results) -> str:
     swept = len(results.numbers) > 1
     order = ranked(results, DELIVERY, list(results.distinct))
     if not order:
-        return "What was delivered is not known, so that nothing is called the best."
+        return "What was delivered is not known, so nothing is called the best."
     first = _span(results, DELIVERY, order) if swept else _order(results, order)
     others = [fair_metric(results, metric) for metric in results.headlines if metric != DELIVERY]
     others = [metric for metric in dict.fromkeys(others) if results.definitions[metric].better]
@@ -51,7 +51,7 @@ def headline(results: Results) -> str:
     share = {case: f"{100 * results.estimate(case, DELIVERY).mean:.0f} %" for case in order}
     if alike:
         who = _listed([f"{results.name(case)} ({share[case]})" for case in (best, *alike)])
-        first = f"{who} deliver most, and no difference between them is certain"
+        first = f"{who} deliver most, with no certain difference between them"
     else:
         first = f"{results.name(best)} delivers most, {share[best]} of what subscribers want"
     ahead = f", ahead of {_listed([f'{results.name(case)} ({share[case]})' for case in behind])}" if behind else ""
@@ -71,7 +71,7 @@ def _by_point(results: Results) -> str:
     said = ""
     for who, points in where.items():
         ahead = f"{who[0]} delivers most" if len(who) == 1 else f"{_listed(list(who))} deliver most"
-        certain = "" if len(who) == 1 else ", and no difference between them is certain"
+        certain = "" if len(who) == 1 else ", with no certain difference between them"
         said += f" {ahead} at {_points(results, points)}{certain}."
     return f"{said[:-1]} (paired tests under common seeds)." if said and tested else said
 
@@ -147,11 +147,9 @@ def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: b
     best = results.name(order[0])
     if len(fair) < 2:
         names = _listed([results.scale(metric).name for metric in known])
-        return (
-            f"No other delivers nine tenths of what {best} does: {names} of such different services are not compared."
-        )
+        return f"No other delivers nine tenths as much as {best}; {names} of such different services are not compared."
     if swept:
-        among = "" if len(fair) == len(order) else f"Of those that deliver at least nine tenths of what {best} does"
+        among = "" if len(fair) == len(order) else f"Of those that deliver at least nine tenths as much as {best}"
         spans = " ".join(_span(results, metric, ranked(results, metric, fair)) for metric in known)
         return f"{among}: {spans}" if among else spans
     bests = "; ".join(_best_of(results, metric, ranked(results, metric, fair)) for metric in known)
@@ -159,7 +157,7 @@ def _otherwise(results: Results, order: list[Case], metrics: list[str], swept: b
         return f"{bests[0].upper()}{bests[1:]}."
     who = _listed([results.name(case) for case in fair[:_MOST_RANKED]])
     among = f"Of {who}" if len(fair) <= _MOST_RANKED else "Of those"
-    return f"{among}, which deliver at least nine tenths of the most, {bests}."
+    return f"{among}, which deliver at least nine tenths of the highest share, {bests}."
 
 
 def fair_metric(results: Results, metric: str) -> str:
@@ -177,7 +175,7 @@ def _span(results: Results, metric: str, order: list[Case]) -> str:
         return f"{name}: {_said(results, first, metric)}."
     if len(values) == 1:
         return f"{name}: {' '.join([*values, scale.unit]).rstrip()}, the same for all."
-    certain = "" if differ(results, first, last, metric) else ", and no difference between them is certain"
+    certain = "" if differ(results, first, last, metric) else ", with no certain difference between them"
     return f"{name}: from {_said(results, last, metric)} to {_said(results, first, metric)}{certain}."
 
 
@@ -193,7 +191,7 @@ def _best_of(results: Results, metric: str, order: list[Case]) -> str:
     name, alike = results.scale(metric).name, level_with(results, metric, order)
     if alike:
         several = _listed([_said(results, case, metric) for case in (order[0], *alike)][:_MOST_RANKED])
-        return f"in {name} none is certain to be best: {several}"
+        return f"in {name} there is no certain best: {several}"
     return f"{_said(results, order[0], metric)} is best in {name}"
 
 

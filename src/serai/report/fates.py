@@ -21,19 +21,19 @@ WORDS: Final = dict(
     )
 )
 _EXPLAINED: Final = {
-    "never_met": "Never met: while it was worth having, no subscriber that wanted it came near a copy of it.",
-    "not_sent": "Met, not sent: one came near, but other events were sent first.",
+    "never_met": "Never met: while the event lived, the subscriber never came near a copy of it.",
+    "not_sent": "Met, not sent: the subscriber came near a copy, but other events were sent first.",
     "stranded": "Stranded: a copy was on its way, but the subscriber had left before it arrived.",
-    "expired": "Too old on the way: a copy was on its way, and its time ran out before it arrived.",
+    "expired": "Too old on the way: a copy was on its way, but expired before it arrived.",
     "full": "Full queue: there was no room for it.",
     "dead": "Dead sensor: it was lost with a sensor whose battery was empty.",
 }
 _IN_SHORT: Final = {
     "never_met": "because no subscriber that wants it comes by in time",
-    "not_sent": "passed by (other events were sent first)",
-    "stranded": "stranded (on its way when the subscriber left)",
-    "expired": "too old before it arrived",
-    "full": "for want of room",
+    "not_sent": "because other events are sent first",
+    "stranded": "because the subscriber leaves while it is on its way",
+    "expired": "because it grows too old on its way",
+    "full": "for lack of room",
     "dead": "with a dead sensor",
 }
 _COLOURS: Final = ("soft", "line", "c1", "c5", "c3", "c4", "c2", "c7")
@@ -62,9 +62,7 @@ def fates(runs: Sequence[SimulatedRun]) -> Picture | None:
     parts = {name: [100 * known[name] / run.metrics.wanted_pairs for run, known in found] for name in found[0][1]}
     seeds = {run.seed for run, _ in found}
     of_seed = f" in the runs of seed {seeds.pop()}" if len(found) > 1 and len(seeds) == 1 else ""
-    caption = (
-        f"What becomes of everything that is wanted{of_seed}; waiting at the end: neither delivered nor lost by then."
-    )
+    caption = f"What becomes of all wanted pairs{of_seed}; waiting at the end: neither delivered nor lost by then."
     labels = [protocol_label(run.protocol) for run, _ in found]
     return stacked("fates", labels, parts, "% of pairs of an event and a subscriber that wants it", caption, _COLOURS)
 
@@ -84,7 +82,7 @@ def why_lost(runs: Sequence[SimulatedRun]) -> Iterator[str]:
         reasons = ", ".join(f"{100 * shares[name]:.0f} % {WORDS[name]}" for name in ordered)
         said.append(f"{protocol_label(run.protocol)}: {reasons}")
     if said:
-        yield f"Of what is lost: {'; '.join(said)}."
+        yield f"Why pairs are lost: {'; '.join(said)}."
         yield " ".join(_EXPLAINED[name] for name in LOST if name in named)
 
 
@@ -102,7 +100,7 @@ def in_short(runs: Sequence[SimulatedRun]) -> str:
     reasons = ", ".join(f"under {' and '.join(who)} mostly {_IN_SHORT[why]}" for why, who in names.items())
     shares = [edge_share(run) for run in runs]
     edge = all(share is not None and share >= _UNEVEN for share in shares)
-    return f"What is lost: {reasons}{'; most of it comes from the edge of the field' if edge else ''}."
+    return f"What is lost: {reasons}{'; most of it at the edge of the field' if edge else ''}."
 
 
 def where_lost(runs: Sequence[SimulatedRun]) -> str:
@@ -111,7 +109,7 @@ def where_lost(runs: Sequence[SimulatedRun]) -> str:
     told = ", ".join(f"{100 * share:.0f} % under {name}" for name, share in parts.items() if share >= _UNEVEN)
     if not told:
         return "" if not parts else "The edge of the field loses about as much as its middle."
-    return f"Most is lost at the edge of the field: of all losses the outer half of the sensors has {told}."
+    return f"Most losses occur at the edge of the field: the outer half of the sensors accounts for {told}."
 
 
 def edge_share(run: SimulatedRun) -> float | None:

@@ -329,9 +329,9 @@ def lives(runs: Sequence[tuple[SimulatedRun, str]], noun: str = "event") -> Pict
         y += 14
     chosen = ", ".join(f"{protocol_label(run.protocol)} {noun} {life.event}" for run, _, life in found)
     caption = (
-        f"A typical {noun}'s life. A line for each subscriber that wants it, until it has it; a cross: never, the"
-        f" {noun} grew too old. Of the {noun}s wanted by six to eight, the one nearest to its protocol's averages"
-        f" ({chosen})."
+        f"A typical {noun}'s life. Each line is a subscriber that wants it, and ends when it receives it; a cross:"
+        f" never, the {noun} grew too old. Of the {noun}s wanted by six to eight, the one nearest to its protocol's"
+        f" averages ({chosen})."
     )
     return Picture("lives", drawing.svg(caption), caption)
 

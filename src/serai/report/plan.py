@@ -81,7 +81,12 @@ def deployments_table(found: Found) -> Table:
     chosen = sorted(
         {one.number for one in [*below, *kept]}, key=lambda number: (search.deployments[number].cost, number)
     )
-    return _table_of(found, "best", "The cheapest that may do, and the nearest below them that do not.", chosen)
+    return _table_of(
+        found,
+        "best",
+        "The cheapest deployments that may meet the goals, and the nearest cheaper ones that do not.",
+        chosen,
+    )
 
 
 def terminal_table(found: Found) -> Table:
@@ -122,7 +127,7 @@ def _value_cell(goal: Goal, value: Value) -> Cell:
 def _race(found: Found) -> Section:
     rounds = Table(
         "rounds",
-        "The race, round by round: few runs of every deployment, more of those that are not decided.",
+        "The race, round by round: few runs of every deployment, more of those that are still undecided.",
         ("round", "runs so far", "meet all goals", "miss a goal", "dearer", "still open"),
         tuple(
             tuple(
@@ -227,10 +232,10 @@ def _map(run: SimulatedRun, spots: Sequence[WeakSpot]) -> Picture:
     """A run of the deployment as a picture, with its weak spots."""
     if isinstance(run, FieldRun):
         drawn = field_map(run, "map", [spot.sensor for spot in spots])
-        remark = " Numbers: where readings come late or never, see below." if spots else ""
+        remark = " Numbers mark where readings come late or never: see below." if spots else ""
         relays = " Squares: relays." if run.scenario.sensors.relays else ""
         return replace(drawn, caption=f"{drawn.caption}{relays}{remark}")
-    return Picture("map", run.plot().svg, "One run of it: where nodes stand and go.")
+    return Picture("map", run.plot().svg, "One run of it: where nodes stand and move.")
 
 
 def _weak(found: Found, runs: Sequence[SimulatedRun]) -> tuple[list[WeakSpot], Section]:
@@ -240,7 +245,7 @@ def _weak(found: Found, runs: Sequence[SimulatedRun]) -> tuple[list[WeakSpot], S
         return [], Section("weak", title, absent="positions are drawn anew in every run")
     spots = weak_spots(runs, within_s)
     if not spots:
-        return [], Section("weak", title, ("The events of every sensor arrive nearly always.",))
+        return [], Section("weak", title, ("The events of every sensor nearly always arrive.",))
     return spots, Section("weak", title, tables=(weak_table(runs, spots, within_s),))
 
 
@@ -267,8 +272,8 @@ def _relays(found: Found) -> Section:
         for number, step in enumerate(placement.steps, start=1)
     )
     caption = (
-        "Relays in the order in which they help, before the race. Gain: of the share of readings that the goal asks"
-        f" for, over {RUNS} worlds, with its 95 % interval; a place is taken while that is above 0."
+        "Relays in the order in which they were placed, before the race. Gain: in the share of readings that the goal"
+        f" asks for, over {RUNS} worlds, with its 95 % interval; a place is taken while that is above 0."
     )
     heads = (*(key.rpartition(".")[2] for key in keys), "relay", "x / y, m", "goal", "gain")
     return Section("relays", title, tables=(Table("relays", caption, heads, rows),))
@@ -284,8 +289,8 @@ def _no_protocol_beats(found: Found) -> Section:
     if not known:
         return Section("bound", title, absent="not known for these goals")
     said = tuple(
-        f"{_asked(goal)}: at most {100 * bound:.1f} % with these sensors and ways, whatever the protocol;"
-        f" this deployment reaches {100 * value.mean:.1f} %."
+        f"{_asked(goal)}: at most {100 * bound:.1f} % with these sensors and paths, whatever the protocol; this"
+        f" deployment reaches {100 * value.mean:.1f} %."
         for goal, bound, value in known
     )
     remark = f"By contacts alone ({BOUND_SEEDS} runs), as if queues, rates and batteries had no limits."
@@ -300,7 +305,7 @@ def _days_of_files(scenario: Scenario) -> Iterator[str]:
     files |= {group.name or "subscribers": group.tracks for group in scenario.groups}
     given = [f"{what} ({file.name})" for what, file in files.items() if file is not None]
     if given:
-        yield f"Not drawn, but given: {', '.join(given)}. About these the page speaks of the recorded days only."
+        yield f"Given rather than drawn: {', '.join(given)}. For these, the page speaks of the recorded days only."
 
 
 def _priced(name: str, price: Any) -> str:
@@ -312,10 +317,10 @@ def _priced(name: str, price: Any) -> str:
 def _given_and_drawn(found: Found, shown: Deployment) -> Section:
     runs = in_words(found.result.runs, "run")
     remarks = (
-        f"Sure means: about the simulated world, whose movements, events and wishes are drawn ({runs}, seeds from 0 on;"
-        " all deployments see the same seeds). It says nothing about what the model leaves out.",
+        f"“Sure” refers to the simulated world, whose movements, events and subscriptions are drawn ({runs}, seeds"
+        " from 0 on; all deployments see the same seeds). It says nothing about what the model leaves out.",
         *_days_of_files(shown.scenario),
-        "Readings born so late that their time ends after the run are not counted.",
+        "Readings born so late that their time is not up before the run ends are not counted.",
         f"Prices: {'; '.join(_priced(*priced) for priced in found.search.prices.items())}.",
     )
     return Section(
@@ -362,8 +367,8 @@ def _front(found: Found, place: int, goal: Goal) -> Picture:
         drawing.circle(*at, radius, said, fill=ink(_COLOURS[verdict]), fill_opacity=1.0 if number in strong else 0.45)
     large = "the chosen one" if found.result.named is not None else "the nearest"
     caption = (
-        f"Cost against {goal.text}. The line joins what no cheaper one surpasses. Green meets all goals, red misses"
-        f" one, amber is open, grey is dearer; large: {large}."
+        f"Cost against {goal.text}. The line joins the deployments that no cheaper one surpasses. Green meets all"
+        f" goals, red misses one, amber is open, grey is dearer; large: {large}."
     )
     return Picture(f"cost-{place + 1}", drawing.svg(caption), caption)
 

@@ -68,9 +68,12 @@ def lead_of(run: SimulatedRun) -> str:
         return f"{name}: nobody wanted anything that was published."
     share = f"{100 * metrics.delivery_ratio:.1f} %".replace("100.0 %", "100 %")
     if isinstance(metrics, OverlayMetrics):
-        far = f", and news of it goes {metrics.notification_delay_ratio:.2f} times as far as the shortest path"
+        far = (
+            f", and a notification travels {metrics.notification_delay_ratio:.2f} times as far as on the shortest path"
+        )
         way = far if math.isfinite(metrics.notification_delay_ratio) else ""
-        return f"{name} tells of {share} of what matches; a query lies at {metrics.nodes_per_query:.1f} nodes{way}."
+        stored = f"a query is stored at {metrics.nodes_per_query:.1f} nodes{way}"
+        return f"{name} notifies subscribers of {share} of the matches; {stored}."
     delay_s = metrics.mean_delay_s if isinstance(metrics, TimedMetrics) else math.nan
     late = f", after {in_time(delay_s)} on average" if math.isfinite(delay_s) else ""
     first = f"{name} delivers {share} of what subscribers want{late}"
@@ -108,9 +111,9 @@ def metrics_table(metrics: Metrics, headlines: tuple[str, ...] = ()) -> Table:
 
 
 def _delays(run: SimulatedRun) -> Section:
-    title = "Delay, the undelivered counted"
+    title = "Delay, undelivered pairs included"
     if kind_of_run(run).pairs is None:
-        return Section("delay", title, absent="in this kind of network nobody waits for a delivery")
+        return Section("delay", title, absent="this kind of network has no delays")
     delay_s, fraction = delay_cdf(run)
     if not len(delay_s):
         return Section("delay", title, absent="nothing was delivered")

@@ -19,10 +19,10 @@ from serai.report.section import Section
 Drawn = Sequence[tuple[SimulatedRun, str]]
 """Runs, each with the colour of its protocol, as `serai.log.svg` calls it."""
 
-DOTS: Final = "Size and colour of a dot: how much, by square root and on one scale; a ring: the most."
+DOTS: Final = "Size and colour of a dot show the amount, by square root and on one scale; a ring marks the largest."
 _NO_LOG: Final = "the full log was not kept"
-_NO_PLACES: Final = "nobody knows where the nodes stand"
-_NO_LIFE: Final = "nothing was wanted by several and lived its whole life"
+_NO_PLACES: Final = "where the nodes stand is not known"
+_NO_LIFE: Final = "no event was wanted by several subscribers and lived its whole life"
 
 
 def chapters_on(runs: Drawn) -> list[Section]:
@@ -36,7 +36,7 @@ def where_of(run: Run) -> Picture | None:
         return field_map(run)
     if isinstance(run, OverlayRun) and most_load([run]) is not None:
         return None
-    caption = "Where nodes stand and go. The colour of a publisher: the share of its events that a subscriber got."
+    caption = "Where nodes stand and move. The colour of a publisher: the share of its events that a subscriber got."
     return Picture("run", run.plot().svg, caption)
 
 
@@ -82,7 +82,7 @@ def lives_of(runs: Drawn) -> Section:
     """How long what is published takes to reach who wants it, shown by a typical one."""
     title, timed = "A typical event's life", [drawn for drawn in runs if kind_of_run(drawn[0]).pairs is not None]
     if not timed:
-        return Section("lives", title, absent="in this kind of network nobody waits for a delivery")
+        return Section("lives", title, absent="this kind of network has no delays")
     noun = "bundle" if isinstance(runs[0][0], OpportunisticRun) else "event"
     return _chapter("lives", title.replace("event", noun), [lives(timed, noun)], _NO_LIFE)
 

@@ -26,8 +26,8 @@ _MOST_POINTS_DRAWN: Final = 6
 _MOST_COSTS_DRAWN: Final = 3
 _MOST_PRICES: Final = 2
 _FIELD: Final = (
-    "Sensors publish events, and some of them hear each other: they form communities. Subscribers walk by, and want the"
-    " events that match their subscriptions."
+    "Sensors publish events; those that hear each other form communities. Subscribers walk by and want the events that"
+    " match their subscriptions."
 )
 
 
@@ -54,10 +54,10 @@ def sections(results: Results, caveats: tuple[str, ...] = (), against_papers: Se
 
 def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
     if not results.headlines:
-        return Section("answer", "The answer", absent="no metric is known of which more or less would be better")
+        return Section("answer", "The answer", absent="no metric says whether more or less of it is better")
     seeds = f"These are means over {in_words(results.seeds, 'seed')} with 95 % confidence intervals."
     if results.differences and len(results.numbers) == 1:
-        seeds += " Who is called best, or ahead, is so by a paired test under common seeds (5 %)."
+        seeds += " What is called best, or ahead, is so by a paired test under common seeds (5 %)."
     lead, runs = headline(results), [run for run, _ in _drawn(results)]
     where = tuple(picture for run in runs[:1] if (picture := where_of(run)))
     pictures = (*where, *_delivered_against(results), *_prices(results))
@@ -118,8 +118,8 @@ def _about(runs: list[SimulatedRun], where: str) -> Iterator[str]:
     fields = [run for run in runs if isinstance(run, FieldRun)]
     if runs:
         alike = len({run.world.event_values.tobytes() + run.world.high.tobytes() for run in fields}) < 2
-        own = "" if alike else " Each protocol ran in the set-up of its own paper, so that their events differ."
-        at = f" All are of {where}, and so is what is said of losses." if where else ""
+        own = "" if alike else " Each protocol ran in the set-up of its own paper, so their events differ."
+        at = f" All are of {where}, as is what is said about losses." if where else ""
         yield f"The runs drawn are those of seed {runs[0].seed}, the nearest to the means.{at}{own}"
 
 
@@ -165,7 +165,7 @@ def _lacking(results: Results) -> Iterator[str]:
     for protocol in results.protocols if len(results.distinct) < len(results.cases) else ():
         if lacks := [key for key in results.varied if key in results.ignored.get(protocol, ())]:
             names = " or ".join(lacks)
-            yield f"{protocol_label(protocol)} does not have {names}: lines that differ in nothing else are the same."
+            yield f"{protocol_label(protocol)} does not have {names}: lines that differ only there are the same."
 
 
 def _not_alike(results: Results, metrics: tuple[str, ...]) -> Iterator[str]:
@@ -173,12 +173,12 @@ def _not_alike(results: Results, metrics: tuple[str, ...]) -> Iterator[str]:
     for metric in metrics:
         if (fair := fair_metric(results, metric)) != metric:
             name, other = (scale_of(results.definitions[one]).name for one in (metric, fair))
-            yield f"{name.capitalize()} are not counted alike in all protocols: to compare them use {other}."
+            yield f"{name.capitalize()} are not counted alike in all protocols; to compare them, use {other}."
 
 
 def _explained(cells: list[Cell]) -> tuple[str, ...]:
     """What the marks in these cells mean."""
-    least = "; in anything but what is delivered, of those that deliver at least nine tenths of the most there"
+    least = "; in everything but delivery, among those that deliver at least nine tenths of the highest share there"
     best = [f"Bold: the best of its point{least}."] if any(cell.strong for cell in cells) else []
     alike = ["≈: no difference from the best by a paired test under common seeds (5 %)."]
     return tuple(best + (alike if any(cell.remark for cell in cells) else []))
@@ -291,7 +291,7 @@ def series_of(results: Results, metric: str, protocol: str, cases: list[tuple[fl
 
 
 def _delays(results: Results) -> Section:
-    title = "Delay, the undelivered counted"
+    title = "Delay, undelivered pairs included"
     points = [point for point in results.numbers if any(case in results.delays for case in results.at(point))]
     if not points:
         return Section("delay", title, absent="the delays of single deliveries were not kept")
@@ -328,7 +328,7 @@ def _quantile_tables(results: Results) -> Iterator[Table]:
             within = next((d for d, f in zip(curve.delay_s, curve.fraction, strict=True) if f >= part), None)
             cells.append(Cell("never" if within is None else f"{within:,.0f}", within, right=True))
         rows.append(tuple(cells))
-    caption = "Seconds until a part of all wanted pairs was served, all seeds together."
+    caption = "Seconds until a given share of all wanted pairs was served, over all seeds together."
     yield Table("delay-quantiles", caption, ("case", *(f"{100 * part:.0f} %" for part in parts)), tuple(rows))
 
 
@@ -409,7 +409,7 @@ def _served_tables(results: Results) -> Iterator[Table]:
             (text(size), plain(found[0].events, f"{found[0].events:,}"), *(plain(r, three_digits(r)) for r in ratios))
         )
     seeds = in_words(results.served_seeds, "seed")
-    caption = f"Delivered by the size of the community (sensors) in which an event was born, {seeds} together, %."
+    caption = f"Delivered, %, by the size (sensors) of the community in which an event was born, {seeds} together."
     yield Table("communities", caption, ("community of", "events", *map(results.name, cases)), tuple(rows))
 
 

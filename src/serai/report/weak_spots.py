@@ -24,9 +24,9 @@ _STRONG: Final = 0.995
 """What nearly always works is no weak spot."""
 _LATE: Final = len(LOST)
 _WORDS: Final = {
-    "never_met": "nobody passes in time",
+    "never_met": "no subscriber passes in time",
     "not_sent": "passes are too short",
-    "stranded": "who it was sent to had left",
+    "stranded": "the subscriber had left",
     "expired": "waits too long in queues",
     "full": "queue full",
     "dead": "battery empty",
@@ -112,7 +112,7 @@ def weak_table(runs: Sequence[SimulatedRun], spots: Sequence[WeakSpot], within_s
         for number, spot in enumerate(spots, start=1)
     )
     when = "ever" if within_s is None else "in time"
-    caption = f"The sensors whose events fare worst, over {len(runs)} runs; why: of what is wanted."
+    caption = f"The sensors whose events fare worst, over {len(runs)} runs; why: share of the wanted pairs."
     heads = ("", "sensor", "x, m", "y, m", f"arrives {when}, %", "why")
     return Table("weak_spots", caption, heads + (("battery lasts, days",) if lives is not None else ()), rows)
 

@@ -228,15 +228,15 @@ class PlanTable(Section):
     )
     cost: dict[str, Any] = Field(
         default_factory=dict,
-        description="What one of each costs: `subscribers = 400`; or the price of each value of a setting.",
+        description="What each one costs: `subscribers = 400`; or the price of each value of a setting.",
     )
     vary: dict[str, Any] = Field(
         default_factory=dict,
         description="What may be chosen: settings with their values, `protocol`, and where `relays` may stand.",
     )
-    at_most: int | None = Field(None, ge=1, description="The most runs, of all deployments together.")
+    at_most: int | None = Field(None, ge=1, description="The most runs, over all deployments together.")
     certain: bool = Field(
-        False, description="Whether the answer must be as sure as it says whatever runs are like; takes more of them."
+        False, description="Whether the stated certainty must hold for any distribution of results; takes more runs."
     )
 
 
@@ -277,7 +277,7 @@ class Scenario(Section):
     """Keys that name files; a relative path there starts at the folder of the scenario."""
 
     title: str = Field("", description="One line on what this scenario is.")
-    name: str = Field("scenario", description="How it is called in results; if left out, as the file is called.")
+    name: str = Field("scenario", description="Its name in results; if left out, the name of the file.")
     sweep: SweepTable | None = Field(None, description="What `serai sweep` varies.")
     plan: PlanTable | None = Field(None, description="What `serai plan` looks for.")
     if TYPE_CHECKING:  # each kind declares it last; the static type cannot follow the registry

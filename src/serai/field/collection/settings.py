@@ -11,32 +11,33 @@ class CommunitySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    alpha: int = setting(20, ge=0, description="A stored copy is dropped when it was sent more often than this.")
+    alpha: int = setting(20, ge=0, description="A stored copy is dropped once it has been sent more times than this.")
     resend: Literal["once", "each-contact"] = setting(
-        "once", description="A source sends an event towards a subscriber once ever, or again at each new contact."
+        "once", description="A source sends an event towards a subscriber only once, or again at each new contact."
     )
     zone: Literal["path", "announced", "pruned", "in-range"] = setting(
         "path",
         description="The set Z: sensors along the rest of the leg, redrawn at each new cell; along the leg as"
-        " announced; the same, less those the subscriber has left and the routes to them; or only those in range now.",
+        " announced; the same without those the subscriber has left behind and the routes to them; or only those in"
+        " range now.",
     )
     relays: Literal["addressed", "open"] = setting(
         "addressed",
-        description="A relayed copy is for one subscriber; or, when that one leaves, for another who is there.",
+        description="A relayed copy is for one subscriber only; or, once that one has left, for another who is there.",
     )
     stranded: Literal["deleted", "kept"] = setting(
         "deleted", description="Relayed copies whose subscriber has left are deleted, or kept until it comes back."
     )
     hops: Literal["many", "one"] = setting(
-        "many", description="A relayed copy may cross several hops in one second, or one."
+        "many", description="A relayed copy may cross several hops in one second, or only one."
     )
     match: Literal["subscriber", "sensor"] = setting(
         "subscriber", description="Events are matched by the subscriber on receipt, or before they are sent."
     )
     floods: Literal["whole", "pruned"] = setting(
         "whole",
-        description="In a flood every sensor speaks; or only those who reach somebody new, and layers are worked out"
-        " from a map.",
+        description="In a flood every sensor transmits; or only those that reach new ones do, and layers are worked"
+        " out from a map.",
     )
     silent_while_pausing: bool = setting(
         False, description="A pausing subscriber is silent: no Hello, no session, and nothing is sent towards it."

@@ -14,11 +14,11 @@ class OwnSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reach: Literal["touching", "same-cell"] = setting(
-        "touching", description="In contact: cells that touch, or only the same cell."
+        "touching", description="Nodes are in contact if their cells touch, or only if they are in the same cell."
     )
     budget: Literal["subscriber", "link"] = setting(
         "subscriber",
-        description="The events per second are a limit of the subscriber, or (visitors' turns) of each link.",
+        description="The limit on events per second applies to the subscriber, or (visitors' turns) to each link.",
     )
     zone: Literal["path", "announced", "pruned", "in-range"] = setting(
         "path", description="With communities: which sensors are on a subscriber's way; see CED."

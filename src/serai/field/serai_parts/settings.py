@@ -45,29 +45,37 @@ class Settings(BaseModel):
         ge=0,
         le=1e6,
         alias="lam",
-        description="Delay worth one weighted hop in deciding whether to wait; 0: never.",
+        description="The delay that one weighted hop is worth when deciding whether to wait; 0: never wait.",
     )
-    xi: float = setting(0.6, ge=0, le=1000, description="Patience for exposed copies, as a part of that for others.")
-    lamt_s: Seconds = setting(10.0, ge=0.001, le=1e9, alias="lamt", description="Delay worth one hop inside routes.")
-    walkers: bool = setting(
-        True, description="Whether a subscriber that passes may take a copy along to another's path."
+    xi: float = setting(
+        0.6, ge=0, le=1000, description="Patience for exposed copies, as a fraction of that for others."
     )
+    lamt_s: Seconds = setting(
+        10.0, ge=0.001, le=1e9, alias="lamt", description="The delay that one hop is worth inside routes."
+    )
+    walkers: bool = setting(True, description="Whether a passing subscriber may take a copy along to another's path.")
     mu_w: float = setting(2.0, ge=0, le=1e6, description="Hops by which a walker must be better than the direct route.")
     offers: bool = setting(True, description="Whether an exposed copy is offered before it is sent to a subscriber.")
     carriers: int = setting(1, ge=0, le=1_000_000, description="Subscribers that carry an event away from its home.")
     deposits: int = setting(4, ge=0, le=64, description="Communities in which a carrier leaves an event.")
     phi: float = setting(
-        0.5, ge=0, le=1e6, description="When to carry: a community waits longer than phi times the best that is known."
+        0.5,
+        ge=0,
+        le=1e6,
+        description="When to carry: if a community waits longer than phi times the shortest wait that is known.",
     )
     phi_d: float = setting(
-        0.1, ge=0, le=1e6, description="Where to deposit: phi_d times the wait there is at most that at home."
+        0.1, ge=0, le=1e6, description="Where to deposit: where phi_d times the wait is at most the wait at home."
     )
-    pull_hops: int = setting(5, ge=0, le=1_000_000, description="Hops from which a carrier pulls events.")
+    pull_hops: int = setting(5, ge=0, le=1_000_000, description="How many hops away a carrier pulls events from.")
     pull_at_birth: bool = setting(True, description="Whether a new event is sent to a carrier that is elsewhere.")
     map_at_birth: bool = setting(True, description="Whether a new event takes its want map along for a carrier.")
     multicast: bool = setting(True, description="Whether a new copy for several subscribers goes along one tree.")
     clear_interval: int = setting(
-        5, ge=1, le=1_000_000, description="Seconds between two looks for copies that are too old or have nobody left."
+        5,
+        ge=1,
+        le=1_000_000,
+        description="Seconds between two searches for copies that are too old or have no subscriber left.",
     )
 
 

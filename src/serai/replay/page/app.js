@@ -57,7 +57,7 @@ function feed(node) {
 function chips(node) {
   const held = [...m.holds(node, t)].sort((a, b) => b[0] - a[0]), more = held.length - MOST_CHIPS;
   if (m.thin) WORDS.queue = `of the events whose whole life is in this page (1 in ${m.thin.one_in})`;
-  if (!held.length) return `<p>Nothing lies here now.</p>`;
+  if (!held.length) return `<p>Nothing is stored here now.</p>`;
   return `<p>${WORDS.queue}${held.some(([, k]) => k > 1) ? " (copies)" : ""}:</p><div class="chips">` +
     held.slice(0, MOST_CHIPS).map(([e, k]) => `<button data-event="${e}">${m.chip ? m.chip(e) : e}${k > 1 ? ` (${k})` : ""}</button>`).join("") +
     `${more > 0 ? `<span>and ${num(more)} more</span>` : ""}</div>`;

@@ -27,7 +27,7 @@ export class RunModel extends Model {
       this.tracks = new Uint32Array(this.count + 1);
       for (let i = 0; i < c.trackNode.length; i++) this.tracks[c.trackNode[i] + 1] = i + 1;
       for (let n = 0; n < this.count; n++) this.tracks[n + 1] = Math.max(this.tracks[n], this.tracks[n + 1]);
-    } else this.note = "no places are known: those who meet often stand near each other";
+    } else this.note = "positions are not known: nodes that meet often stand near each other";
     this.firstRow = new Uint8Array(c.link.length);
     for (const r of c.gotRow) if (r) this.firstRow[r - 1] = 1;
   }
@@ -75,7 +75,7 @@ export class RunModel extends Model {
   story(t) {
     const s = this.sums(t);
     return `After <b>${span(t)}</b>, <b class="delivered" id="delivered">${num(s.delivered)}</b> of the <b id="wanted">${num(s.wanted)}</b> wanted deliveries ` +
-      `have been made; <b class="waiting" id="waiting">${num(s.waiting)}</b> are still under way, <b id="lost">${num(s.lost)}</b> expired before they came.`;
+      `have been made; <b class="waiting" id="waiting">${num(s.waiting)}</b> are still under way, <b id="lost">${num(s.lost)}</b> expired before they arrived.`;
   }
 
   eventLine(e, life) {

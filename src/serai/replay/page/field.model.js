@@ -145,7 +145,7 @@ export class RunModel extends Model {
       return `community of ${num(this.sizeOf(n))}${head} · queue <b id="level">${num(state.level[n])}</b> of ${num(this.capacityOf(n))} · ` +
         `spent <b id="spent">${(state.spent[n] / 1e12).toFixed(4)}</b> J of ${this.batteryOf(n)} on events` +
         (this.c.idle ? `, <b id="idled">${this.idledOf(n, t).toFixed(4)}</b> J on listening` : "") +
-        (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery feels them" : "its battery does not feel them"})` : "") +
+        (control ? `, ${control.toFixed(4)} J on control messages (${this.controlCosts ? "its battery pays for them" : "its battery does not pay for them"})` : "") +
         (this.c.harvested ? this.sunOf(n, t) : "");
     }
     let wanted = 0, got = 0;

@@ -226,11 +226,11 @@ export class Model {
   leftOut(e) {
     const { begin_s: begin, end_s: end, one_in: k, rows, kept } = this.thin;
     if (e !== undefined) {
-      return `Event ${e} is not among the 1 in ${k} whose whole life is in this page: what is seen is from ${clock(begin)} to ${clock(end)}. ` +
+      return `Event ${e} is not among the 1 in ${k} whose whole life is in this page; only what happened from ${clock(begin)} to ${clock(end)} is shown. ` +
         `“serai replay --events ${e}” keeps it.`;
     }
     return `${num(kept)} of ${num(rows)} transfers are in this page: all from ${clock(begin)} to ${clock(end)}, and the whole life of 1 event in ${k}. ` +
-      `Elsewhere links glow by the minute; what lies at nodes and what they have spent is that of the last full ${this.thin.every === 60 ? "minute" : `${this.thin.every} s`}. ` +
+      `Elsewhere links glow by the minute; what nodes hold and have spent is as of the last full ${this.thin.every === 60 ? "minute" : `${this.thin.every} s`}. ` +
       "The sentence and the strip count everything.";
   }
 

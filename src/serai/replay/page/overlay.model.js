@@ -29,7 +29,7 @@ export class RunModel extends Model {
   moment(t) { return t < this.published ? `hop ${Math.floor(t)}` : `hop ${Math.floor(t - this.published)}`; }
   reason(name, node) {
     return {
-      never_met: `no tree took it at ${node}`, not_sent: "the query did not lie where it came", stranded: "it found no rendezvous",
+      never_met: `no tree took it at ${node}`, not_sent: "the query was not stored where it arrived", stranded: "it found no rendezvous",
     }[name];
   }
   parentIn(tree, n) { return this.c.parent[tree * this.count + n] - 1; }
@@ -56,7 +56,7 @@ export class RunModel extends Model {
         `<b id="delivered">0</b> of <b id="wanted">${num(s.wanted)}</b> notifications yet.`;
     }
     return `<b>${Math.floor(t - this.published)} hops</b> after all events were published, <b class="delivered" id="delivered">${num(s.delivered)}</b> of the ` +
-      `<b id="wanted">${num(s.wanted)}</b> matches have been told to those who asked; <b class="waiting" id="waiting">${num(s.waiting)}</b> are on their way` +
+      `<b id="wanted">${num(s.wanted)}</b> notifications have reached their subscribers; <b class="waiting" id="waiting">${num(s.waiting)}</b> are on their way` +
       (s.lost ? `, <b id="lost">${num(s.lost)}</b> ${s.lost === 1 ? "was" : "were"} lost.` : `<span id="lost" hidden>0</span>.`);
   }
 
