@@ -146,7 +146,7 @@ def reading(lines: int) -> None:
 
 
 def contacts(walkers: int) -> None:
-    """Movement and contacts of walkers at the density of the issue's 1,000 in 603 x 603 m."""
+    """Movement and contacts of walkers at the density of 1,000 in 603 x 603 m."""
     side_m = SIDE_M * (walkers / WALKERS) ** 0.5
     grid = Grid(side_m, side_m, 1, 1)
 
