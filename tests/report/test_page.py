@@ -164,6 +164,11 @@ def test_who_is_served_by_the_size_of_the_community():
     assert rows[1:] == [["1 sensor", "10", "25.0", "25.0", "25.0"], ["more", "90", "–", "–", "–"]]
 
 
+def test_why_nothing_is_drawn_is_said():
+    said = [sections(replace(results(), outdated=outdated))[0].paragraphs for outdated in (True, False)]
+    assert ["serai has changed since these runs were made" in " ".join(words) for words in said] == [True, False]
+
+
 def test_the_answer_names_the_best():
     (opening, seeds, *_) = bare()[0].paragraphs
     assert opening.startswith("Delivered: CET (88.0 ± 1.8 %), CED (85.0 ± 1.8 %), DG (48.0 ± 1.0 %).")

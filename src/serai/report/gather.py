@@ -59,6 +59,7 @@ def gather(sweep: Sweep, title: str = "") -> Results:
         setting=_setting(plan),
         provenance=_provenance(sweep),
         shown=_shown(sweep, main[:1], typical_seed(estimates, dots)),  # of one point: they go by their protocols
+        outdated=_is_outdated(sweep),
     )
 
 
@@ -169,11 +170,14 @@ def typical_seed(
     return far.index(min(far))
 
 
+def _is_outdated(sweep: Sweep) -> bool:
+    return sweep.versions.get("sources") != source_stamp()
+
+
 def _shown(sweep: Sweep, points: list[int], seed: int) -> dict[Case, SimulatedRun]:
     """A run of each main case with its full log, to be drawn; none where serai has changed since the sweep was run."""
     cells = [cell for cell in sweep.plan.cells if cell.point in points]
-    changed = sweep.versions.get("sources") != source_stamp()
-    if len(cells) > _MOST_SERVED or changed:
+    if len(cells) > _MOST_SERVED or _is_outdated(sweep):
         return {}
     return {Case(cell.point, cell.protocol): simulate(cell.scenario, None, seed, full_log=True) for cell in cells}
 
@@ -181,8 +185,7 @@ def _shown(sweep: Sweep, points: list[int], seed: int) -> dict[Case, SimulatedRu
 def _served(sweep: Sweep, points: list[int]) -> dict[Case, dict[str, Served]]:
     """Who is served in the main cases; nothing where serai has changed since the sweep was run."""
     cells = [cell for cell in sweep.plan.cells if cell.point in points]
-    changed = sweep.versions.get("sources") != source_stamp()
-    if sweep.plan.kind.served is None or len(cells) > _MOST_SERVED or changed:
+    if sweep.plan.kind.served is None or len(cells) > _MOST_SERVED or _is_outdated(sweep):
         return {}
     return {Case(cell.point, cell.protocol): _served_together(cell, sweep.plan.kind.served) for cell in cells}
 

@@ -90,6 +90,8 @@ class Results:
     """How to reproduce this: command, seeds, versions."""
     shown: Mapping[Case, SimulatedRun] = field(default_factory=dict)
     """A run of each main case, all of the seed that is nearest to the means."""
+    outdated: bool = False
+    """Whether serai has changed since the runs were made, so that none can be simulated again to be drawn."""
 
     def estimate(self, case: Case, metric: str) -> Estimate:
         """The mean of a metric over the seeds; `UNKNOWN` where there is none."""

@@ -25,6 +25,10 @@ from serai.report.wording import in_words, scale_of, three_digits
 _MOST_POINTS_DRAWN: Final = 6
 _MOST_COSTS_DRAWN: Final = 3
 _MOST_PRICES: Final = 2
+_OUTDATED: Final = (
+    "No run is drawn, and nothing is said of losses: serai has changed since these runs were made. The same command"
+    " with a new folder draws them."
+)
 _FIELD: Final = (
     "Sensors publish events; those that hear each other form communities. Subscribers walk by and want the events that"
     " match their subscriptions."
@@ -69,6 +73,7 @@ def _answer(results: Results, caveats: tuple[str, ...]) -> Section:
         seeds,
         *_who_is_who(results),
         *_about(runs, _where_drawn(results)),
+        *([_OUTDATED] if results.outdated else []),
         *caveats,
     )
     colours = {protocol_label(name): colour_of(name, results.protocols) for name in results.protocols}
