@@ -147,6 +147,9 @@ def test_paper_is_light_and_shows_the_moment_undistorted(page: Page) -> None:
     assert abs(distorted) < 0.01
     assert (below, position, transport) == (True, "static", "none")
     assert page.js("return replay.t") == page.js("return replay.m.end / 2")
+    page.js("replay.select(null); replay.go(replay.m.end)")
+    assert page.js("return [...document.querySelectorAll('.feed button')].map((e) => e.offsetHeight > 0)") == [True] * 9
+    page.js("replay.select({event: 5}); replay.go(replay.m.end / 2)")
     page.js("dispatchEvent(new Event('afterprint'))")
     assert page.js(ON_PAPER) == before
     page.emulate()
