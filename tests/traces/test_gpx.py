@@ -89,6 +89,24 @@ def test_what_is_not_well_formed_is_never_scanned(tmp_path: Path, text: str, cha
         assert_same(scanned, read)
 
 
+def test_ends_of_lines_in_texts_are_those_of_xml(tmp_path: Path) -> None:
+    track = '<trk><name>a\r\nb</name><trkpt lat="1" lon="2"><time>{}2026-05-01T08:00:00Z\r\n</time></trkpt></trk>'
+    for inside, is_scanned in (("\r\n", True), ("2\r\n", False)):
+        (tmp_path / "a.gpx").write_text(f"<gpx>{track.format(inside)}</gpx>", newline="")
+        scanned, read = scan_gpx(tmp_path / "a.gpx"), parse_gpx(tmp_path / "a.gpx")
+        assert read.names == ["a\nb"]
+        assert (scanned is not None) == is_scanned
+        if scanned is not None:
+            assert_same(scanned, read)
+
+
+@pytest.mark.parametrize("encoding", ["UT--F-8", "UTF-7x", "gb18030"])
+def test_an_encoding_that_cannot_be_read_is_named(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.gpx").write_text(f'<?xml version="1.0" encoding="{encoding}"?><gpx><trk/></gpx>')
+    with pytest.raises(BadInput, match=r"a\.gpx: cannot be read: .*encoding.*; save it as UTF-8"):
+        parse_gpx(tmp_path / "a.gpx")
+
+
 FINE = '<gpx><trk><name>a</name><trkpt lat="1" lon="2"><time>2026-05-01T08:00:00Z</time></trkpt>{}</trk></gpx>'
 
 

@@ -70,7 +70,8 @@ def scan_gpx(path: Path) -> Gpx | None:
     ends = np.flatnonzero(text == ord("\n"))
     lon, lat = (_numbers(text, spans[which, :, :rows]) for which in (_LON, _LAT))
     called = [
-        data[start:end].decode().strip() or str(number) for number, (start, end) in enumerate(names[:tracks].tolist())
+        data[start:end].decode().replace("\r\n", "\n").strip() or str(number)  # as XML has ends of lines
+        for number, (start, end) in enumerate(names[:tracks].tolist())
     ]
     times = _texts(text, spans[_TIME, :, :rows])
     return Gpx(track[:rows], times, lon, lat, 1 + np.searchsorted(ends, place[:rows]), called, 1 + len(ends))
@@ -232,6 +233,6 @@ def keep_time(text: Bytes, begin: int, end: int, spans: Numbers, row: int) -> bo
         end -= 1
     is_plain = True
     for at in range(begin, end):
-        is_plain &= text[at] < 128
+        is_plain &= (text[at] < 128) & (text[at] != 13)  # XML makes one line feed of CR LF
     spans[0, row], spans[1, row] = begin, end
     return is_plain

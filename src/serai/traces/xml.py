@@ -148,4 +148,6 @@ def _parse(path: Path, parser: Any) -> int:
     except expat.ExpatError as error:
         said = expat.ErrorString(error.code)
         raise BadInput(f"{path}: line {error.lineno}: not well-formed XML: {said}; is the file whole?") from None
+    except (LookupError, ValueError) as error:  # of the encoding that it names
+        raise BadInput(f"{path}: cannot be read: {error}; save it as UTF-8") from None
     return int(parser.CurrentLineNumber)

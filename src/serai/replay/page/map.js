@@ -43,7 +43,7 @@ export class Canvas {
 
   fit() {
     const pad = this.w < 500 ? 14 : 24, { m, view } = this;
-    this.s = Math.min((this.w - 2 * pad) / m.width, (this.h - 2 * pad) / m.height) * view.z;
+    this.s = Math.max(1e-6, Math.min((this.w - 2 * pad) / m.width, (this.h - 2 * pad) / m.height)) * view.z;   // also without room
     this.ox = this.w / 2 - (m.width / 2 + view.x) * this.s;
     this.oy = this.h / 2 + (m.height / 2 + view.y) * this.s;
     this.r = Math.max(1.1, Math.min(6.5, .19 * this.s * Math.sqrt(m.width * m.height / this.m.count)));
