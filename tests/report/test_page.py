@@ -22,7 +22,7 @@ from serai.report.page import all_pictures, all_tables, render, write_page
 from serai.report.results import Case, Point, Results
 from serai.report.section import Section
 from serai.report.sections import _main_table, sections
-from serai.report.tables import to_csv, to_latex, to_markdown
+from serai.report.tables import Table, text, to_csv, to_latex, to_markdown
 from tests.report.hand_made import ALPHAS, COUNT, HEADLINES, LEVEL, results
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -162,6 +162,13 @@ def test_who_is_served_by_the_size_of_the_community():
     rows = Page(page()).cells["table-communities"]
     assert rows[0] == ["community of", "events", "CED", "CET", "DG"]
     assert rows[1:] == [["1 sensor", "10", "25.0", "25.0", "25.0"], ["more", "90", "–", "–", "–"]]
+
+
+def test_only_brief_rows_that_end_in_a_sentence_are_turned_on_a_phone():
+    long = 50 * "x"
+    for cells, turned in ((("name", "1", long), True), ((long, "holds", long), False), (("name", "1"), False)):
+        row = tuple(text(words) for words in cells)
+        assert Table("t", "", ("a",) * len(row), (row,)).explains == turned
 
 
 def test_why_nothing_is_drawn_is_said():

@@ -42,7 +42,8 @@ class Table:
     @property
     def explains(self) -> bool:
         """Whether each row is a few words or numbers, and last a sentence: on a phone the sentence goes below them."""
-        return len(self.heads) <= 4 and any(len(row[-1].text) > 25 for row in self.rows)
+        is_brief = len(self.heads) <= 4 and all(len(row[0].text) <= 40 for row in self.rows)
+        return is_brief and any(len(row[-1].text) > 25 for row in self.rows)
 
     def with_intervals(self, column: int) -> bool:
         """Whether the numbers of a column have intervals."""
