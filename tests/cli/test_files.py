@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from serai.cli.scenarios import _write_new
-from serai.core.errors import BadInput
+from serai.core.errors import BadInput, CannotRun
 from serai.sweeping.plan import plan_sweep
 from serai.sweeping.run import waiting_notice
 from serai.sweeping.store import Store
@@ -119,18 +119,24 @@ def test_a_pipeline_that_is_no_text(serai: Run, tmp_path: Path) -> None:
     assert answer.err == "mine.toml: not UTF-8 text (byte 0); name the TOML file of a pipeline\n"
 
 
+@pytest.mark.parametrize(("ended", "code"), [(KeyboardInterrupt(), 130), (CannotRun("no room"), 1)])
 @pytest.mark.parametrize("clock", [("--clock", "virtual"), ("--clock", "real", "--speed", "100")])
 def test_an_emulation_that_is_stopped_leaves_nothing(
-    serai: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clock: tuple[str, ...]
+    serai: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    clock: tuple[str, ...],
+    ended: BaseException,
+    code: int,
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
         assert (tmp_path / "out").is_dir()
-        raise KeyboardInterrupt
+        raise ended
 
     monkeypatch.setattr("serai.node.emulation.compare.run_nodes", stopped)
     monkeypatch.setattr("serai.node.emulation.compare.by_the_clock", stopped)
     small = ("--set", "nodes.count=5", "--set", "duration=2 h")
-    assert serai("emulate", "dpsp", *clock, *small, "--out", "out").code == 130
+    assert serai("emulate", "dpsp", *clock, *small, "--out", "out").code == code
     assert list(tmp_path.iterdir()) == []
 
 

@@ -47,7 +47,7 @@ def emulate(
         with removed_if_stopped(out):
             out.mkdir(parents=True, exist_ok=True)
             return _emulated(scenario, given, seed, out, speed, processes)
-    except KeyboardInterrupt:  # half of a comparison is none
+    except BaseException:  # half of a comparison is none, whatever ended it; the folder was new or empty
         shutil.rmtree(out, ignore_errors=True)
         raise
 
